@@ -28,6 +28,7 @@ from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tables.run_tables import RunTables
 from tfcompare.views.steps.figures import window_figures
 from tfcompare.views.steps.words import sentences
 
@@ -115,7 +116,7 @@ def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.M
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
     usual = RunTables.host_table
     monkeypatch.setattr(
-        Run,
+        RunTables,
         "host_table",
         lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
     )
@@ -267,8 +268,10 @@ def test_hosts_that_number_their_steps_differently_have_the_kinds_of_one(tmp_pat
 
 def test_programs_are_kinds_within_markers_of_one_name() -> None:
     run = run_of(FIT, ["update", "judge"])
-    assert run.step_kinds == {"update": 11, "judge": 11}
-    assert run_of(BOTH, ["update", "judge"]).step_kinds == {"fit": 23, "validate": 11}, "the author's names go first"
+    assert run.tables.kinds.counts == {"update": 11, "judge": 11}
+    assert run_of(BOTH, ["update", "judge"]).tables.kinds.counts == {"fit": 23, "validate": 11}, (
+        "the author's names go first"
+    )
 
 
 def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:

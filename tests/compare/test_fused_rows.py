@@ -22,7 +22,7 @@ from tfcompare.views import answer
 from tfcompare.views.blocks import Facts
 from tfcompare.views.candidates.figures import By, changes_by_run
 from tfcompare.views.ops.figures import sentence
-from tfcompare.views.ops.op import of_row
+from tfcompare.views.ops.op import details_of_row
 from tfcompare.views.steps.attribution import attribution_of, within
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
@@ -149,7 +149,7 @@ def test_every_surface_says_what_became_what(names: tuple[str, str], types: str)
     assert largest in within(pair, "host_compute_us").sentence
     assert f"Largest change: {largest} (" in sentence(pair.diff(), "step")
     rows = pair.diff()
-    assert of_row(pair, rows[rows["op_name"] == "model/dense/Relu"].iloc[0]).title == called[1]
+    assert details_of_row(pair, rows[rows["op_name"] == "model/dense/Relu"].iloc[0]).title == called[1]
 
 
 DENSE = [("MatMul", "m/dense/MatMul", 4000.0), ("BiasAdd", "m/dense/BiasAdd", 1000.0), ("Relu", "m/dense/Relu", 1000.0)]

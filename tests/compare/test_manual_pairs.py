@@ -25,6 +25,7 @@ from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
     ChoicesOfPair,
     SessionChoices,
+    choices_for,
     fits_an_address,
     from_address,
     from_file,

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.calibration import claim_share, simulated
 from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
-from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
+from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import DECLARED_SPREAD, OF_HOSTS, Sensitivity, Spread, declared_spread
@@ -224,7 +224,7 @@ def test_each_row_has_the_spread_of_where_it_runs_and_how_long_it_takes() -> Non
 
 
 def test_copies_of_one_recording_are_the_same() -> None:
-    assert identical_rows(2)["verdict"].tolist() == ["same", "same"]
+    assert rows_without_interval(2, "same")["verdict"].tolist() == ["same", "same"]
 
 
 def noisy(levels: list[tuple[int, float]], noise: float = 0.03, seed: int = 0) -> np.ndarray:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import pandas as pd
 import pytest
-from tfcompare.frames.memory_peaks import STACK, UNEXPLAINED
 
 from tests import xprof_oracle
 from tests.frames.memory_oracle import (
@@ -26,7 +25,7 @@ from tests.frames.memory_oracle import (
 from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run, run_path
 from tfcompare import schema
-from tfcompare.frames.memory_events import MemoryEvents
+from tfcompare.frames.memory_events import STACK, UNEXPLAINED, MemoryEvents
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.run import Run

@@ -14,7 +14,14 @@ from tests.xspace_builder import event, line, plane, space
 from tfcompare.errors import TfcompareError
 from tfcompare.sources import record_environment as module
 from tfcompare.sources.logdir import find_run, find_runs
-from tfcompare.sources.logdir.metadata import FILE_NAME, LONGEST_VALUE, MOST_VALUES, Metadata, read_metadata
+from tfcompare.sources.logdir.metadata import (
+    FILE_NAME,
+    LONGEST_VALUE,
+    MOST_VALUES,
+    Metadata,
+    parse_options,
+    read_metadata,
+)
 from tfcompare.views.steps.what_differs import differences
 
 FULL = {"commit": "abc123", "branch": "main", "tags": ["nightly", "gpu"], "machine": "lab-7"}

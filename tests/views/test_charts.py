@@ -33,6 +33,7 @@ from tfcompare.views.chart_style import shorten_distinct, side_colour, side_labe
 from tfcompare.views.input import charts as input_pipeline
 from tfcompare.views.input.figures import share_by_step
 from tfcompare.views.memory import charts as memory
+from tfcompare.views.memory.curve import thin
 from tfcompare.views.ops.figures import time_shares, with_shares
 from tfcompare.views.registry import charts
 from tfcompare.views.shares import time_bars
@@ -250,7 +251,7 @@ def timeline_of(seed: int) -> pd.DataFrame:
     """What is drawn of a timeline of so many events."""
     rng = np.random.default_rng(seed)
     levels = np.abs(rng.integers(-(2**20), 2**20, EVENTS).cumsum())
-    kept = thinned(np.arange(EVENTS, dtype=float), levels.astype(float), int(levels.argmax()))
+    kept = thin(np.arange(EVENTS, dtype=float), levels.astype(float), int(levels.argmax()))
     names = [SCOPE.format(i % 200, i) for i in kept]
     return line(
         levels[kept].tolist(),

@@ -24,7 +24,7 @@ from tests.server.uploads.hostile import (
     with_headers,
     zipped,
 )
-from tfcompare.server.uploads.archives import is_archive, list_archive, list_in_child, unpack
+from tfcompare.server.uploads.archives import is_archive, list_archive, list_in_child, unpack, unpack_in_child
 from tfcompare.server.uploads.limits import BadUpload, Limits
 from tfcompare.server.uploads.receiving import Uploads
 

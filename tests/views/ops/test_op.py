@@ -84,7 +84,7 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     op_name = rows["op_name_baseline"].value_counts().drop("", errors="ignore").index[0]
     (link,) = [
         one
-        for block in op.named(pair, op_name).blocks
+        for block in op.details_by_name(pair, op_name).blocks
         if isinstance(block, Links)
         for one in block.links
         if one.view == "xla"

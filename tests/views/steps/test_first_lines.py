@@ -250,11 +250,11 @@ def found(*cells: tuple[str | None, str | None, float, float]) -> dict[str, tupl
 
 
 def test_times_are_summed_by_line_and_the_largest_change_is_first() -> None:
-    same = [
+    lines = found(
         ("a.py:1", "a.py:1", 5.0, 6.0),
         ("a.py:2", "a.py:2", 9.0, 1.0),
         ("a.py:1", None, 2.0, math.nan),
-    ]
+        ("a.py:3", "a.py:3", 4.0, 4.0),
     )
     assert lines == {"a.py:2": ("a.py:2", 9.0, 1.0), "a.py:1": ("a.py:1", 7.0, 6.0)}
     assert next(iter(lines)) == "a.py:2"
