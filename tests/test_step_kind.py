@@ -269,9 +269,8 @@ def test_hosts_that_number_their_steps_differently_have_the_kinds_of_one(tmp_pat
 def test_programs_are_kinds_within_markers_of_one_name() -> None:
     run = run_of(FIT, ["update", "judge"])
     assert run.tables.kinds.counts == {"update": 11, "judge": 11}
-    assert run_of(BOTH, ["update", "judge"]).tables.kinds.counts == {"fit": 23, "validate": 11}, (
-        "the author's names go first"
-    )
+    counts = run_of(BOTH, ["update", "judge"]).tables.kinds.counts
+    assert counts == {"fit": 23, "validate": 11}, "the author's names go first"
 
 
 def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:
