@@ -61,8 +61,9 @@ what a diff does with it:
 
 def command_line() -> str:
     """The help of `tfcompare` and of each of its commands, in Markdown."""
+    commands = [module.__name__.rpartition(".")[2] for module in cli.COMMANDS]
     sections = [_COMMAND_LINE, _help()]
-    sections += [f"## `{name}`\n\n{_help(name)}" for name in cli.command_names()]
+    sections += [f"## `{name}`\n\n{_help(name)}" for name in commands]
     return "\n".join(sections)
 
 

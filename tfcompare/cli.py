@@ -42,7 +42,7 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-_COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, demo)
+COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, demo)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     declared: list[argparse.Action] = []
     add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    for module in _COMMANDS:
+    for module in COMMANDS:
         texts = {"help": module.SUMMARY, "description": _wrapped(module.__doc__ or ""), "epilog": module.EXAMPLES}
         command = commands.add_parser(module.__name__.rpartition(".")[2], **texts)
         command.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -56,7 +56,7 @@ TODAY = [
     Bound("diff", "hosts", python=90, c=46),
     Bound("view overview", "hosts", python=0, c=0),
     Bound("view hosts", "hosts", python=209, c=159),
-    Bound("report", "hosts", python=2_168, c=9_409),
+    Bound("report", "hosts", python=910, c=9_409),
     Bound("diff tf_data_pipelines", "hosts with tf.data", python=636, c=569),
     Bound("diff op_stats", "captures", python=19_862, c=17_622),
     Bound("load", "steps", python=0.1, c=0),

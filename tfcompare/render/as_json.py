@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import isfinite, isnan
 from typing import Any
 
 import pandas as pd
@@ -37,6 +37,7 @@ from tfcompare.views.blocks import (
 from tfcompare.views.caveats import caveats
 from tfcompare.views.columns import as_shown
 
+_PLAIN = (str, int, bool, type(None))
 VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
@@ -118,7 +119,7 @@ def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[st
     for one in findings:
         found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
         found |= {"value": one.candidate} if one.is_alone else {"baseline": one.baseline, "candidate": one.candidate}
-        if not (math.isnan(one.baseline) or math.isnan(one.candidate)):
+        if not (isnan(one.baseline) or isnan(one.candidate)):
             found |= {"delta": one.candidate - one.baseline, "ratio": ratio_of(one.baseline, one.candidate)}
         if one.word:
             found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
@@ -152,12 +153,14 @@ def jsonable(value: Any) -> Any:
     """The value as JSON can hold it: null for what is missing or infinite, ISO 8601 for times."""
     if isinstance(value, dict):
         return {str(key): jsonable(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(one) for one in value]
+    if isinstance(value, list | tuple):  # most are rows of plain cells: no call for each of these
+        return [
+            one if type(one) in _PLAIN or (type(one) is float and isfinite(one)) else jsonable(one) for one in value
+        ]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
     if pd.isna(value):
