@@ -102,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
     add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
     for module in COMMANDS:
-        texts = {"help": module.SUMMARY, "description": _wrapped(module.__doc__ or ""), "epilog": module.EXAMPLES}
+        texts = {"help": module.SUMMARY, "description": _wrap_text(module.__doc__ or ""), "epilog": module.EXAMPLES}
         command = commands.add_parser(module.__name__.rpartition(".")[2], **texts)
         command.formatter_class = argparse.RawDescriptionHelpFormatter
         module.add_arguments(command)
@@ -113,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _wrapped(text: str) -> str:
+def _wrap_text(text: str) -> str:
     """Paragraphs in lines that fit the terminal, as argparse makes of the help of options; tables stay as they are."""
     width = max(shutil.get_terminal_size().columns - 2, _NARROWEST)
     parts = text.strip().split("\n\n")

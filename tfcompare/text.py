@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 
 def text_of(name: str) -> str:
     r"""`name` as printable text: `\xff` for a byte that is not UTF-8, `\n` for a line break."""
-    return name if name.isprintable() else "".join(c if c.isprintable() or c == INDENT else _escaped(c) for c in name)
+    return name if name.isprintable() else "".join(c if c.isprintable() or c == INDENT else _escape(c) for c in name)
 
 
 def some_of(names: Iterable[str], most: int, count: int | None = None) -> str:
@@ -56,7 +56,7 @@ def lines_of(text: str) -> str:
     return "\n".join(map(text_of, text.split("\n")))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how os.fsdecode represents a byte that it cannot decode
         return f"\\x{code - 0xDC00:02x}"

@@ -53,7 +53,7 @@ def scale(values: Iterable[float], unit: str) -> Scale:
 def format_time_us(us: float | None) -> str:
     """`12.3 µs`, `351 ms`, `1.24 s` for a time in microseconds; what rounds to 0 ps, in which profiles count, is 0."""
     number = _number(us)
-    return _scaled(None if number is None else round(number, 6) + 0.0, _TIME_IN_US, zero="0 µs")
+    return _scale_to_unit(None if number is None else round(number, 6) + 0.0, _TIME_IN_US, zero="0 µs")
 
 
 def format_ms(ms: float | None) -> str:
@@ -66,8 +66,8 @@ def format_bytes(size: float | None) -> str:
     """`512 B`, `3.05 MB` for a number of bytes; a whole number of bytes below 1,000 is shown in full."""
     number = _number(size)
     if number is not None and abs(number) < 1000 and number == round(number):
-        return f"{_signed(str(round(abs(number))), number)} B"
-    return _scaled(number, _BYTES, zero="0 B")
+        return f"{_with_sign(str(round(abs(number))), number)} B"
+    return _scale_to_unit(number, _BYTES, zero="0 B")
 
 
 def format_count(count: float | None) -> str:
@@ -76,9 +76,9 @@ def format_count(count: float | None) -> str:
     if number is None:
         return MISSING
     if not math.isfinite(number):
-        return _signed("∞", number)
+        return _with_sign("∞", number)
     size = abs(number)
-    return _signed(f"{size:,.0f}" if number == round(number) or size >= 999.5 else _three(size), number)
+    return _with_sign(f"{size:,.0f}" if number == round(number) or size >= 999.5 else _three(size), number)
 
 
 def share_of(part: float, whole: float) -> float:
@@ -106,7 +106,7 @@ def format_ratio(ratio: float | None) -> str:
 def format_percent(share: float | None) -> str:
     """`12.3 %` for a share of 0.123."""
     number = _number(share)
-    return MISSING if number is None else _signed(f"{_three(abs(number) * 100)} %", number)
+    return MISSING if number is None else _with_sign(f"{_three(abs(number) * 100)} %", number)
 
 
 def format_percent_change(ratio: float | None) -> str:
@@ -124,7 +124,7 @@ def format_value(value: float | None, unit: str) -> str:
     if unit in by_unit:
         return by_unit[unit](value)
     if unit == "FLOP":
-        return _scaled(value, _FLOPS, zero="0 FLOP")
+        return _scale_to_unit(value, _FLOPS, zero="0 FLOP")
     if unit in ("bytes/s", "FLOP/s"):
         text = format_value(value, unit.removesuffix("/s"))
         return text if text == MISSING else f"{text}/s"
@@ -147,17 +147,17 @@ def _number(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _scaled(value: float | None, units: tuple[tuple[str, float], ...], zero: str) -> str:
+def _scale_to_unit(value: float | None, units: tuple[tuple[str, float], ...], zero: str) -> str:
     number = _number(value)
     if number is None:
         return MISSING
     if number == 0:
         return zero
     if math.isinf(number):
-        return _signed("∞", number)
+        return _with_sign("∞", number)
     size = _round_three(abs(number))  # first, so that 999.9 µs becomes 1.00 ms and not 1,000 µs
     unit, factor = next(((u, f) for u, f in reversed(units) if size >= f), units[0])
-    return f"{_signed(_three(size / factor), number)} {unit}"
+    return f"{_with_sign(_three(size / factor), number)} {unit}"
 
 
 def _round_three(size: float) -> float:
@@ -175,7 +175,7 @@ def _three(size: float) -> str:
     return f"{size:,.{decimals}f}" if decimals <= 8 else f"{size:.2e}"
 
 
-def _signed(text: str, number: float) -> str:
+def _with_sign(text: str, number: float) -> str:
     return f"{MINUS}{text}" if number < 0 else text
 
 

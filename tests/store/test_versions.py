@@ -100,7 +100,7 @@ def test_a_version_depends_on_the_declaration_and_the_number_alone(monkeypatch: 
     prose = schema.STEPS.columns[1]
     again = dataclasses.replace(prose, label="Another", meaning="Another sentence.")
     public = dataclasses.replace(schema.STEPS, columns=(schema.STEPS.columns[0], again, *schema.STEPS.columns[2:]))
-    monkeypatch.setitem(HOST_TABLES, "steps", host_tables._public(public, unique=("step",)))
+    monkeypatch.setitem(HOST_TABLES, "steps", host_tables._host_table_of(public, unique=("step",)))
     assert versions() == before, "prose does not count"
 
     def changed() -> set[str]:

@@ -293,7 +293,7 @@ def memory_page() -> list[Any]:
 
 def input_page() -> list[Any]:
     series = [(side, many_steps(side.position)) for side in SIDES]
-    return [input_pipeline.step_times(series), input_pipeline.input_shares(series)]
+    return [input_pipeline.step_times(series), input_pipeline.input_share_per_step(series)]
 
 
 @pytest.mark.parametrize("page", [overview, op_stats, memory_page, input_page])

@@ -52,7 +52,7 @@ def text_of_width(findings: Findings, names: Names, judgement: Judgement, width:
     ]
     lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, judgement)}", ""]
     lines += [render(columns, width), ""]
-    explained = findings_by_basis(_explained(findings, judgement))
+    explained = findings_by_basis(_explanations(findings, judgement))
     lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in explained.items()]
     lines += [f"note: {text_of(note)}" for note in _notes(findings)]
     lines += map(text_of, _last_lines(judgement))
@@ -75,7 +75,7 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
         text = as_code(f.text).replace("|", "\\|")  # a bar would end the cell even in code
         lines.append("| " + " | ".join([text, *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {markdown(note)}\n" for note in _notes(findings))]
-    explained = _explained(findings, judgement)
+    explained = _explanations(findings, judgement)
     lines += [f"**Missing:** {as_code(f.text)}: {markdown(f.reason)}\n" for f in explained if f.outcome == "missing"]
     if judged := [f for f in explained if f.outcome != "missing"]:
         lines += ["<details><summary>Basis of these results</summary>", ""]
@@ -86,7 +86,7 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _explained(findings: Findings, judgement: Judgement) -> list[Finding]:
+def _explanations(findings: Findings, judgement: Judgement) -> list[Finding]:
     """The findings whose basis is listed; if the result is `not judged`, the last lines are on the others."""
     return [f for f in findings.found if judgement.outcome != "not judged" or not f.why_not_judged]
 
@@ -111,7 +111,9 @@ def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checke
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         rows.append((f.text, *values, change(f), interval(f), f.outcome))
-    basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explained(findings, judgement)).items()]
+    basis = [
+        f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explanations(findings, judgement)).items()
+    ]
     lines = [*basis, *_notes(findings)]
     content = _content(findings, names, judgement)
     return Checked(f"Check {result(findings, judgement)}", header, rows, lines, content, _last_lines(judgement))

@@ -68,20 +68,20 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.views.series.figures import ordered, parse_metric
 
     metric, form = parse_metric(arguments.metric), document_form(arguments, "text")
-    found = ordered(_of_program(_found(arguments), arguments), arguments.by)
+    found = ordered(_of_program(_find_runs(arguments), arguments), arguments.by)
     if not found:
         raise NoRuns("no readable run matches; leave out --tag, --program or --by, or name other runs")
     if not metric.is_in_index or any(run.summary is None for run in found):
         note_if_compiling()
     series = Series.of(found, metric, arguments.by, _reading)
-    text = _csv(series, arguments) if form == "csv" else _shown(series, form, arguments)
+    text = _csv(series, arguments) if form == "csv" else _render(series, form, arguments)
     progress("")
     write(lines_of(text) if arguments.out is None and sys.stdout.isatty() and form != "text" else text, arguments.out)
     notes(cache_problems())
     return 0
 
 
-def _found(arguments: argparse.Namespace) -> list[FoundRun]:
+def _find_runs(arguments: argparse.Namespace) -> list[FoundRun]:
     from tfcompare.loading import stored_runs
     from tfcompare.sources.logdir import find_runs
 
@@ -135,7 +135,7 @@ def _csv(series: Series, arguments: argparse.Namespace) -> str:
     return csv_text(series.rows)
 
 
-def _shown(series: Series, form: str, arguments: argparse.Namespace) -> str:
+def _render(series: Series, form: str, arguments: argparse.Namespace) -> str:
     """What the page shows, as text, JSON, Markdown or HTML."""
     from tfcompare.render import as_json, terminal
     from tfcompare.render.shown import ALL_ROWS, as_document

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
     from tfcompare.loading import first_captures
     from tfcompare.views.timeline.run_timeline import Alignment, timelines
-    from tfcompare.views.timeline.trace import chrome_trace, traced
+    from tfcompare.views.timeline.trace import chrome_trace, to_trace
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
     window, hosts = (arguments.from_us, arguments.to_us), []
     for one, name in zip(loaded, names, strict=True):
-        hosts += [traced(one, name, timeline, *window) for timeline in timelines(one, align, arguments.host)]
+        hosts += [to_trace(one, name, timeline, *window) for timeline in timelines(one, align, arguments.host)]
     _write(arguments.out, chrome_trace(hosts))
     spans = sum(len(host.timeline.spans) for host in hosts)
     runs = f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}"

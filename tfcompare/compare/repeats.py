@@ -50,7 +50,7 @@ def accept_replicates(compared: Sequence[Run], repeats: Mapping[str, Sequence[Ru
     Rejected are copies of a capture already in use, captures on another device or with another batch size
     (`Mismatch.is_hard`), and captures with too few steps for a test.
     """
-    called = _called([*compared, *(run for runs in repeats.values() for run in runs)])
+    called = _names_of([*compared, *(run for runs in repeats.values() for run in runs)])
     taken = {run.content_id: run for run in reversed(compared)}
     accepted: dict[str, tuple[Run, ...]] = {}
     refused = []
@@ -92,7 +92,7 @@ def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[P
     return ""
 
 
-def _called(runs: Sequence[Run]) -> dict[PurePath, str]:
+def _names_of(runs: Sequence[Run]) -> dict[PurePath, str]:
     """The display name of each run's path: the first run's name, or the path if another run has the same name."""
     named = {run.path: run.name for run in reversed(runs)}
     count = Counter(named.values())

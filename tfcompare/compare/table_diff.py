@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 def diff_of(pair: Pair, table: schema.Table) -> pd.DataFrame:
     """The diff of a table, with verdicts from steps or calls where the table has any."""
     is_alike = pair.iterations == ALIKE
-    diff = unjudged_ops(pair) if table is schema.OP_STATS and is_alike else _unjudged(pair, table, pair.sides)
+    diff = (
+        unjudged_ops(pair) if table is schema.OP_STATS and is_alike else _diff_without_verdicts(pair, table, pair.sides)
+    )
     if table.name == schema.TF_DATA_PIPELINES.name:
         found = [call.verdict for call in pair.call_verdicts(diff)]
         cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
@@ -42,11 +44,11 @@ def diff_of(pair: Pair, table: schema.Table) -> pd.DataFrame:
 
 def unjudged_ops(pair: Pair) -> pd.DataFrame:
     """The diff of ops per step as recorded, without verdicts."""
-    make = partial(_unjudged, pair, schema.OP_STATS, pair.sides_as_recorded)
+    make = partial(_diff_without_verdicts, pair, schema.OP_STATS, pair.sides_as_recorded)
     return pair.among.retain((pair.candidate.id, "unjudged ops"), make)
 
 
-def _unjudged(pair: Pair, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
+def _diff_without_verdicts(pair: Pair, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
     """The diff of a table without verdicts from steps or calls."""
     ours, theirs = (side_rows(pair, table, side) for side in sides)
     if not pair.knows_devices:

@@ -14,7 +14,7 @@ from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.file_names import late_pack
-from tfcompare.store.files import is_own
+from tfcompare.store.files import is_frame_cache
 from tfcompare.store.packing import pack
 from tfcompare.store.reading import HostReader
 from tfcompare.store.records import Record, row_of
@@ -71,7 +71,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
-    cache = frame_cache() if is_own(task.store) else None
+    cache = frame_cache() if is_frame_cache(task.store) else None
     file = task.file
     found = FoundRun("", "", file.where, (file,), (), datetime.now(UTC), "")
     reader = HostReader(ProfileReader(found, OWN_STEPS), cache)

@@ -108,7 +108,7 @@ def bytes_accessed(program: Program, rows: Int64) -> Floats:
     is_fusion = program.has_opcode(rows, "fusion".__eq__)
     out = np.where(is_free, 0.0, _NAN)
     moving, fusions = (np.flatnonzero(chosen & ~is_free & ~is_unknown) for chosen in (~is_fusion, is_fusion))
-    out[moving] = _moved(program, rows[moving])
+    out[moving] = _moved_bytes(program, rows[moving])
     out[fusions] = _moved_by_fusions(program, rows[fusions])
     return plausible(out)
 
@@ -230,7 +230,7 @@ def _multiply_adds(count: int, made: Array) -> float:
     return 2.0 * min(count, int(_LARGEST)) * (4 if made.type in COMPLEX else 1)
 
 
-def _moved(program: Program, rows: Int64) -> Floats:
+def _moved_bytes(program: Program, rows: Int64) -> Floats:
     """What instructions other than fusions read of their operands and write of their results."""
     owner, place, operand = program.operands.flat(rows)
     own, sizes = _sizes(program, rows), _sizes(program, operand)

@@ -26,7 +26,7 @@ def operand_texts(program: Program, rows: Int64) -> list[str]:
     """
     user, _, used = program.operands.flat(program.every)
     operands = Lists.grouped(user[used >= 0], used[used >= 0], len(program))
-    return _lines(program, _reached(program, rows, operands), signatures)
+    return _lines(program, _reachable(program, rows, operands), signatures)
 
 
 def user_texts(program: Program, rows: Int64) -> list[str]:
@@ -34,7 +34,7 @@ def user_texts(program: Program, rows: Int64) -> list[str]:
     user, _, used = program.operands.flat(program.every)
     pairs = np.unique(used[used >= 0] * len(program) + user[used >= 0])
     users = Lists.grouped(*np.divmod(pairs, max(1, len(program))), len(program))
-    return _lines(program, _reached(program, rows, users), signatures)
+    return _lines(program, _reachable(program, rows, users), signatures)
 
 
 def fused_texts(program: Program, rows: Int64) -> list[str]:
@@ -72,7 +72,7 @@ def source_ops(program: Program, rows: Int64) -> list[str]:
     return ["\n".join(sorted(names)) for names in ops]
 
 
-def _reached(program: Program, rows: Int64, following: Lists) -> list[list[int]]:
+def _reachable(program: Program, rows: Int64, following: Lists) -> list[list[int]]:
     """The instructions that follow each one directly or after those that only hand on, each once; the first few."""
     is_passing = program.has_opcode(program.every, _PASSING.__contains__)
     out: list[list[int]] = [[] for _ in rows]

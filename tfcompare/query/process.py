@@ -197,7 +197,7 @@ def only_statement(connection: DuckDBPyConnection, sql: str) -> tuple[Any, str]:
         raise Refused(f"A query is one statement, {READS}; found {found}.")
     kind = statements[0].type.name
     if kind == "EXPLAIN":
-        only_statement(connection, _explained(sql))
+        only_statement(connection, _explain_error(sql))
     elif kind not in _READING:
         raise Refused(f"Only what reads is run: {READS}; this is {kind.replace('_', ' ')}.")
     return statements[0], _words(sql)[0].lower() if kind == "SELECT" else ""
@@ -212,7 +212,7 @@ def _words(sql: str) -> list[str]:
     return words[:-1] if words[-1] == ";" else words
 
 
-def _explained(sql: str) -> str:
+def _explain_error(sql: str) -> str:
     """The statement after EXPLAIN, ANALYZE and options in parentheses."""
     words = _words(sql)[1:]
     if words and words[0].lower() == "analyze":

@@ -69,14 +69,14 @@ def as_html(report: Report) -> str:
     data = json.dumps({"blocks": payload, "config": style.CONFIG}, allow_nan=False)
     parts = {"title": html.escape(report.title), "about": html.escape(report.about), "script": script}
     parts |= {"policy": policy, "body": "\n".join(body), "style": _asset("report.css") + timeline.style()}
-    return _DOCUMENT.substitute(parts, payload=_packed(data), library=_packed(library))
+    return _DOCUMENT.substitute(parts, payload=_pack(data), library=_pack(library))
 
 
 def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _packed(text: str) -> str:
+def _pack(text: str) -> str:
     """The text compressed, in base64, so that nothing in it can end the element that holds it."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode() if text else ""
 
@@ -119,7 +119,7 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Code):
         return f"<pre><code>{_code(block)}</code></pre>"
     if isinstance(block, Chart | Table | Timeline):
-        return _drawn(block, payload)
+        return _drawn_figures(block, payload)
     fixed = without_interaction(block)
     return "" if fixed is None else _block(fixed, payload)
 
@@ -166,7 +166,7 @@ def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
     return f'<tr class="{tone}"><th>{name}</th>{cells}</tr>'
 
 
-def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
+def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
     """An empty element, which the script fills when it is seen."""
     number = len(payload)
     if isinstance(block, Chart):

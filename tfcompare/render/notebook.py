@@ -68,9 +68,9 @@ def comparison_html(comparison: Pairs) -> str:
     if more := len(pairs) - MOST_CANDIDATES:
         parts += [f"<p>{more} more candidates are not shown.</p>"] * (more > 0)
     if comparison.is_single:
-        parts.append(_folded("Remarks", map(as_markdown, comparison.baseline.remarks)))
+        parts.append(_fold("Remarks", map(as_markdown, comparison.baseline.remarks)))
     else:
-        parts.append(_folded("Caveats", caveats(comparison)))
+        parts.append(_fold("Caveats", caveats(comparison)))
     return f'<div class="tfcompare">{_STYLE}{"".join(parts)}</div>'
 
 
@@ -114,7 +114,7 @@ def _paragraphs(*texts: str) -> Iterator[str]:
     return (f"<p>{inline(text)}</p>" for text in texts if text)
 
 
-def _folded(title: str, sentences: Iterable[str]) -> str:
+def _fold(title: str, sentences: Iterable[str]) -> str:
     """A list of Markdown sentences that folds, and is folded if it is long; empty without sentences."""
     items = [f"<li>{inline(sentence)}</li>" for sentence in sentences]
     if not items:

@@ -154,7 +154,9 @@ def contents(comparison: Pairs, *, command: Sequence[str] = (), checked: Checked
 def brief(comparison: Pairs) -> Report:
     """What a comment on a pull request says: the answer on each candidate, and the caveats."""
     pairs = pairs_of(comparison)
-    sections = [Section(_lettered(comparison)[one.position], list(answer(one)), is_open=True) for one in pairs]
+    sections = [
+        Section(_names_with_letters(comparison)[one.position], list(answer(one)), is_open=True) for one in pairs
+    ]
     if len(pairs) == 1:
         sections = [replace(sections[0], title="")]
     if found := caveats(comparison):
@@ -164,11 +166,11 @@ def brief(comparison: Pairs) -> Report:
 
 def title_of(comparison: Pairs) -> str:
     """`B filters_16_8 compared with A filters_512_128`, in plain text."""
-    names = _lettered(comparison)
+    names = _names_with_letters(comparison)
     return f"{', '.join(names[1:])} compared with {names[0]}" if names[1:] else names[0]
 
 
-def _lettered(comparison: Pairs) -> list[str]:
+def _names_with_letters(comparison: Pairs) -> list[str]:
     """`A filters_512_128` and so on; of a run alone, its name."""
     names = [run.name for run in comparison.runs]
     if comparison.is_single:
@@ -192,7 +194,7 @@ def _sections(
         yield Section("All candidates", all_candidates(pairs), is_open=True)
     for pair in pairs:
         first, *others = sections_of(pair)
-        yield replace(first, title=_lettered(comparison)[pair.position] if several else "")
+        yield replace(first, title=_names_with_letters(comparison)[pair.position] if several else "")
         if found and pair is pairs[0] and not several:
             yield _caveats(found, is_open=is_hard)
         for one in others:
@@ -245,7 +247,7 @@ def compared(comparison: Pairs) -> list[Block]:
     if any(len(names) > 1 for names in captures):
         texts = [f"{len(names)}: {', '.join(names)}" if len(names) > 1 else MISSING for names in captures]
         rows.append(["Captures", *texts, ""])
-    header = ["", *_lettered(comparison)]
+    header = ["", *_names_with_letters(comparison)]
     per = f"Sums are per {comparison.per_what}."
     host = f" Only the host {as_code(comparison.host)}." if comparison.host else ""
     if any(row[-1] for row in rows):

@@ -76,7 +76,7 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
         texts, rank, tones = [text or MISSING for text in one["texts"]], _rank(position, table), one.get("tones", ())
         columns.append(TextColumn(one["label"], texts, one["kind"] == "number", one["heading"], rank, tones))
     yield paint(text_of(table.title), "bold")
-    yield from _fitted(columns, width)
+    yield from _fit(columns, width)
     if len(table.rows) > most:
         yield f"{more_rows(len(table.rows) - most)} (--limit 0 shows all)"
 
@@ -105,11 +105,11 @@ def _table(facts: Facts, width: int | None) -> Iterator[str]:
     for i, header in enumerate(facts.header):
         cells, tones = [row[i] for row in facts.rows], facts.tones if i else ()
         columns.append(TextColumn(header, cells, i in facts.numbers, rank=ranks.get(i, 0), tones=tones))
-    yield from _fitted(columns, width)
+    yield from _fit(columns, width)
     yield _sentence(facts.note, width)
 
 
-def _fitted(columns: Sequence[TextColumn], width: int | None) -> Iterator[str]:
+def _fit(columns: Sequence[TextColumn], width: int | None) -> Iterator[str]:
     shown, dropped = fitting(columns, width)
     yield render(shown, width)
     if dropped:

@@ -68,9 +68,9 @@ def render(columns: Sequence[TextColumn], width: int | None) -> str:
 
             shown[i] = shorten_distinct(c.cells, w)
     lines = [_group_line(columns, widths)] if any(c.group for c in columns) else []
-    lines.append(_line([_aligned(middle_ellipsis(c.header, w), c, w) for c, w in zip(columns, widths, strict=True)]))
+    lines.append(_line([_align(middle_ellipsis(c.header, w), c, w) for c, w in zip(columns, widths, strict=True)]))
     for row in range(len(columns[0].cells) if columns else 0):
-        cells = [_aligned(cells[row], c, w) for cells, c, w in zip(shown, columns, widths, strict=True)]
+        cells = [_align(cells[row], c, w) for cells, c, w in zip(shown, columns, widths, strict=True)]
         lines.append(
             _line([paint(cell, c.tones[row]) if c.tones else cell for cell, c in zip(cells, columns, strict=True)])
         )
@@ -90,7 +90,7 @@ def fitting(columns: Sequence[TextColumn], width: int | None) -> tuple[list[Text
     return shown, list(dict.fromkeys(dropped))
 
 
-def _aligned(cell: str, column: TextColumn, width: int) -> str:
+def _align(cell: str, column: TextColumn, width: int) -> str:
     return cell.rjust(width) if column.is_number else cell.ljust(width)
 
 

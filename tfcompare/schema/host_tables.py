@@ -102,7 +102,7 @@ def _table(
     return HostTable(name, group, found, unique, rows_of or {}, of_steps)
 
 
-def _public(
+def _host_table_of(
     table: Table,
     group: Group = "core",
     *,
@@ -121,8 +121,10 @@ _OP_SUMS = "part step occurrences total_time_ps self_time_ps int64, is_eager boo
 _OF_PARTS = {"part": "op_parts"}
 
 _TABLES = (
-    _public(RECORDED, unique=RECORDED.keys),
-    _public(STEPS, unique=("step",), may_be_nan=("duration_us", *STEP_PARTS)),  # of steps not recorded as a whole
+    _host_table_of(RECORDED, unique=RECORDED.keys),
+    _host_table_of(
+        STEPS, unique=("step",), may_be_nan=("duration_us", *STEP_PARTS)
+    ),  # of steps not recorded as a whole
     _table(
         "device_steps",
         "core",
@@ -135,12 +137,12 @@ _TABLES = (
     _table("op_totals", "core", _OP_SUMS, ("part",), _OF_PARTS),
     _table("op_wall_totals", "core", "part int32, wall_time_ps float64", ("part",), _OF_PARTS),
     _table("idle", "core", "device host_or_device str, idle_ps int64, busy_ps span_ps float64"),
-    _public(HOST_ANNOTATIONS, unique=HOST_ANNOTATIONS.keys, may_be_nan=("wall_time_us",)),
-    _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
-    _public(COPIES),
-    _public(HLO_OPS, unique=HLO_OPS.keys),
-    _public(HLO_MEMORY, unique=HLO_MEMORY.keys),
-    _public(COMPILATIONS, unique=COMPILATIONS.keys),
+    _host_table_of(HOST_ANNOTATIONS, unique=HOST_ANNOTATIONS.keys, may_be_nan=("wall_time_us",)),
+    _host_table_of(KERNEL_STATS, unique=KERNEL_STATS.keys),
+    _host_table_of(COPIES),
+    _host_table_of(HLO_OPS, unique=HLO_OPS.keys),
+    _host_table_of(HLO_MEMORY, unique=HLO_MEMORY.keys),
+    _host_table_of(COMPILATIONS, unique=COMPILATIONS.keys),
     _table(
         "memory_events",
         "core",
@@ -150,12 +152,12 @@ _TABLES = (
         ("row",),
         {"following": "memory_events"},
     ),
-    _public(MEMORY_SUMMARY, unique=("memory_id",)),
-    _public(MEMORY_PEAK, unique=MEMORY_PEAK.keys),
-    _public(TF_DATA_PIPELINES, unique=("pipeline",)),
-    _public(TF_DATA, name="tf_data_executions"),
-    _public(TF_DATA_CALLS, unique=("pipeline", "call")),
-    _public(IDLE_GAPS, "steps", unique=("step",), of_steps=True),
+    _host_table_of(MEMORY_SUMMARY, unique=("memory_id",)),
+    _host_table_of(MEMORY_PEAK, unique=MEMORY_PEAK.keys),
+    _host_table_of(TF_DATA_PIPELINES, unique=("pipeline",)),
+    _host_table_of(TF_DATA, name="tf_data_executions"),
+    _host_table_of(TF_DATA_CALLS, unique=("pipeline", "call")),
+    _host_table_of(IDLE_GAPS, "steps", unique=("step",), of_steps=True),
     _table("op_cells", "steps", _OP_SUMS, ("part", "step"), _OF_PARTS, of_steps=True),
     _table(
         "op_wall",
@@ -195,8 +197,8 @@ _TABLES = (
         "lane int32, start_ps duration_ps int64, name op_type op_name str, step int64, launch int32",
         rows_of={"lane": "timeline_lanes", "launch": "timeline_spans"},
     ),
-    _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
-    _public(HLO_PROGRAMS, "programs", unique=HLO_PROGRAMS.keys),
+    _host_table_of(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
+    _host_table_of(HLO_PROGRAMS, "programs", unique=HLO_PROGRAMS.keys),
 )
 HOST_TABLES: dict[str, HostTable] = {table.name: table for table in _TABLES}
 """Every table of a host file, group by group."""

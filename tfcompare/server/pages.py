@@ -143,9 +143,9 @@ def _section(settings: Settings) -> None:
     if refusal := arriving.refusal(sent):
         message = Message(as_markdown(f"The upload was refused: {refusal}."), is_good=False)
     elif folder:
-        message = _received(store, [_arrival(file) for file in folder])
+        message = _receive(store, [_arrival(file) for file in folder])
     elif files:
-        message = _received(store, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
+        message = _receive(store, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
     else:
         _list(store)
         return
@@ -160,20 +160,20 @@ def _arrival(file: Any, folder: str = "") -> Arrival:
     return Arrival(f"{folder if is_profile(file.name) else ''}{file.name}", file, file.size)
 
 
-def _received(store: Uploads, arrivals: Sequence[Arrival]) -> Message:
+def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> Message:
     """Store the uploaded files, with progress."""
     total = sum(arrival.size_bytes for arrival in arrivals) or 1
     bar = st.progress(0.0, text="Checking the upload…")
     done = 0
 
-    def advance(size_bytes: int) -> None:
+    def report_new_bytes(size_bytes: int) -> None:
         nonlocal done
         done += size_bytes
         text = f"Storing the profiles: {format_bytes(done)}" if done else "Checking the upload…"
         bar.progress(min(done / total, 1.0), text=text)
 
     try:
-        upload = store.receive(arrivals, advance)
+        upload = store.receive(arrivals, report_new_bytes)
         st.session_state[_ARRIVED] = upload.place
         return Message(_summary(upload), is_good=True)
     except TfcompareError as error:

@@ -16,7 +16,7 @@ class Outside(TfcompareError):
 
     def __init__(self, place: str, roots: Sequence[Path]) -> None:
         allowed = " or ".join(str(root) for root in roots)
-        super().__init__(f"{_shown(place)}: is not below {allowed}, and nothing else may be opened here")
+        super().__init__(f"{_shown_path(place)}: is not below {allowed}, and nothing else may be opened here")
 
 
 def resolve_inside(place: str, roots: Sequence[Path]) -> Path:
@@ -45,7 +45,7 @@ def is_inside(path: Path, roots: Sequence[Path]) -> bool:
         return False
 
 
-def _shown(place: str) -> str:
+def _shown_path(place: str) -> str:
     if _URL.match(place):
         return "a URL"  # it may contain a key
     return place if place.isprintable() and len(place) <= 200 and place else repr(place[:200])

@@ -100,7 +100,7 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
     for parts in set(plain.values()):
         for i, part in enumerate(parts):
             siblings[parts[:i], parts[i + 1 :]].add(part)
-    counted = {place: found for place, names in siblings.items() if len(names) > 1 and (found := _counted(names))}
+    counted = {place: found for place, names in siblings.items() if len(names) > 1 and (found := _count(names))}
     return {run_id: _without_counter(parts, counted) for run_id, parts in plain.items()}
 
 
@@ -159,7 +159,7 @@ def _without_counter(parts: Parts, counted: Mapping[_Place, Mapping[str, str]]) 
     return parts
 
 
-def _counted(names: Collection[str]) -> dict[str, str]:
+def _count(names: Collection[str]) -> dict[str, str]:
     """For each of these sibling names that ends in a counter, the part before the number."""
     numbers: dict[str, dict[str, str]] = defaultdict(dict)
     for name in names:

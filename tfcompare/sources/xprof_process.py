@@ -53,7 +53,7 @@ class Call:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed by `end`
         kept = {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
         self._child = Child(kept | {"TF_CPP_MIN_LOG_LEVEL": "0"}, self._log)  # 0: the log says why it failed
-        self._child.begin(_traced, trace)
+        self._child.begin(_trace, trace)
 
     @property
     def is_running(self) -> bool:
@@ -72,7 +72,7 @@ class Call:
             return Ended(status, error, self._log.read().decode(errors="replace"))
 
 
-def _traced(trace: Trace) -> str:
+def _trace(trace: Trace) -> str:
     """What xprof raises, or empty. Runs in the child process."""
     from xprof.convert import _pywrap_profiler_plugin
 

@@ -38,7 +38,7 @@ def encode(table: pa.Table) -> tuple[Sizes, list[bytes]]:
     """(the sizes, the buffers, each filled up to a multiple of 8 bytes)."""
     buffers = [buffer for column in table.columns for buffer in _buffers(column)]
     sizes = len(table), dense_text_bytes(table), *map(len, buffers)
-    return sizes, [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
+    return sizes, [buffer.ljust(_align(len(buffer)), b"\0") for buffer in buffers]
 
 
 class Encoded(NamedTuple):
@@ -53,7 +53,7 @@ class Encoded(NamedTuple):
         found, at = [], self.at
         for length in self.sizes[2:]:
             found.append(self.data.slice(at, length))
-            at += _aligned(length)
+            at += _align(length)
         return found
 
 
@@ -77,7 +77,7 @@ def decode(schema: pa.Schema, tables: Sequence[Encoded]) -> pa.Table:
             else:
                 known, values = next(following), next(following)
                 bits = _joined_bits(known, rows) if any(one.size for one in known) else None
-                array = pa.Array.from_buffers(field.type, rows.sum(), [bits, _joined(values)])
+                array = pa.Array.from_buffers(field.type, rows.sum(), [bits, _join(values)])
             array.validate(full=True)
         except (pa.ArrowInvalid, Damaged) as error:
             raise Damaged(f"{field.name}: {error}") from None
@@ -99,7 +99,7 @@ def _texts(
         labels.validate(full=True)
     labels, count = pa.concat_arrays(of_each), np.array([*map(len, of_each)])
     starts, first_label = np.cumsum(rows) - rows, np.cumsum(count) - count
-    code = np.frombuffer(_joined(indices), np.int32)
+    code = np.frombuffer(_join(indices), np.int32)
     if (np.minimum.reduceat(code, starts) < 0).any() or (np.maximum.reduceat(code, starts) >= count).any():
         raise Damaged("a row has none of the labels")
     if len(rows) > 1:
@@ -113,7 +113,7 @@ def _texts(
     return pa.DictionaryArray.from_arrays(pa.array(code), labels), np.add.reduceat(lengths[code], starts)
 
 
-def _joined(buffers: Sequence[pa.Buffer]) -> pa.Buffer:
+def _join(buffers: Sequence[pa.Buffer]) -> pa.Buffer:
     return buffers[0] if len(buffers) == 1 else pa.py_buffer(b"".join(buffers))
 
 
@@ -153,7 +153,7 @@ def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
 
 def expanded_bytes(sizes: Sizes) -> int:
     """The bytes that the buffers take together."""
-    return sum(map(_aligned, sizes[2:]))
+    return sum(map(_align, sizes[2:]))
 
 
 def text_bytes(sizes: Sizes) -> int:
@@ -195,6 +195,6 @@ def _bits(flags: npt.NDArray[np.bool_]) -> bytes:
     return np.packbits(flags, bitorder="little").tobytes()
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     """The next multiple of 8."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT

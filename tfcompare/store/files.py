@@ -309,7 +309,9 @@ def store_files(address: str) -> StoreFiles:
 
     Raises `NoSuchPlace` for a kind of URL that does not support stores.
     """
-    return _files_at(full_address(address), settings.from_environment().store_bytes if is_own(address) else None)
+    return _files_at(
+        full_address(address), settings.from_environment().store_bytes if is_frame_cache(address) else None
+    )
 
 
 @lru_cache(maxsize=64)
@@ -318,7 +320,7 @@ def _files_at(address: str, max_bytes: int | None) -> StoreFiles:
     return StoreFiles(address, max_bytes)
 
 
-def is_own(address: str) -> bool:
+def is_frame_cache(address: str) -> bool:
     """Whether the store there is this machine's cache of frames."""
     own = settings.from_environment().store_folder
     return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()

@@ -40,7 +40,7 @@ class BoundedBuilder:
         memory_bytes, seconds = self.limits.memory_bytes, self.limits.seconds
         limited = partial(self.processes.call, memory_bytes=memory_bytes, seconds=seconds, client=self.client)
         try:
-            return unpack(limited(_packed, path, host, choice, group), group=group)
+            return unpack(limited(_pack, path, host, choice, group), group=group)
         except Exceeded as exceeded:
             limits = f"{memory_bytes >> 20:,} MB (TFCOMPARE_READ_MB) and {seconds:g} s (TFCOMPARE_READ_S)"
             why = f"{exceeded}; a file may take {limits}: raise the limit if the file is genuine"
@@ -59,7 +59,7 @@ def reading_processes() -> Children:
     return Children(READERS + 1, _prepare, per_client=READERS)
 
 
-def _packed(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:
+def _pack(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:
     profile = read(path)
     tables = build(profile.space, host, profile.digest, choice, group=group)
     del profile

@@ -23,7 +23,7 @@ from tfcompare.sources.remote.places import RemotePath, parse, shown
 from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of, verify_pack_name
 from tfcompare.store.contents import Damaged, OtherVersion
 from tfcompare.store.file_names import late_pack
-from tfcompare.store.files import is_own, store_files
+from tfcompare.store.files import is_frame_cache, store_files
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
@@ -116,7 +116,7 @@ class HostReader:
             return tables
         try:
             data = store_files(stored.store).read(name)
-            tables = unpack(data, group=group) if is_own(stored.store) else unpack_checked(data, group)
+            tables = unpack(data, group=group) if is_frame_cache(stored.store) else unpack_checked(data, group)
             verify_pack_name(tables, name, reader=stored.reader)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
@@ -124,7 +124,7 @@ class HostReader:
             return self._rebuilt(file, stored, group, "is of another version of tfcompare")
         except Damaged:
             return self._rebuilt(file, stored, group, "is damaged")
-        if self._cache is not None and not is_own(stored.store):
+        if self._cache is not None and not is_frame_cache(stored.store):
             self._cache.add_pack(name, data)
         return tables
 
@@ -177,7 +177,7 @@ REMEDY = "is not below any place given here; name its folder in TFCOMPARE_PLACES
 
 def may_be_read(profile: PurePath, store: str) -> bool:
     """Whether the profile at that path, which the store at that address names, may be opened."""
-    if is_own(store):
+    if is_frame_cache(store):
         return True
     places = settings.given_places()
     if isinstance(profile, RemotePath):

@@ -18,7 +18,7 @@ from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
 from tfcompare.store.contents import Damaged, from_json, sealed, to_json, unsealed
 from tfcompare.store.file_names import INDEX, MARK
-from tfcompare.store.files import StoredFile, StoreFiles, is_own, store_files
+from tfcompare.store.files import StoredFile, StoreFiles, is_frame_cache, store_files
 from tfcompare.store.records import Record, Row, check_run, from_bytes, record_name, row_of
 from tfcompare.units import format_bytes
 
@@ -88,7 +88,7 @@ class Store:
         try:
             self.check()
         except NoRuns:
-            if not is_own(self.address) and self.files.holds_others() and not self._was_begun():
+            if not is_frame_cache(self.address) and self.files.holds_others() and not self._was_begun():
                 raise TfcompareError(
                     f"{self.shown}: holds other files and is no store of tfcompare; name an empty folder for it"
                 ) from None

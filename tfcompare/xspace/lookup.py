@@ -131,7 +131,7 @@ def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Arra
     return found
 
 
-def dense_rows(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
+def rows_of_ids(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
     """Write to `out` the row of each id in `wanted`, `missing` for none; `ids` are sorted, and have these `rows`."""
     if not len(ids):
         out[:] = missing

@@ -315,7 +315,7 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
         ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
         last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
         own = slice(ranges[plane], ranges[plane + 1])
-        lookup.dense_rows(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata), out[own])
+        lookup.rows_of_ids(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata), out[own])
     return out
 
 

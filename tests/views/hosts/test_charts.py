@@ -25,15 +25,15 @@ def means(**input_ms: float) -> pd.DataFrame:
 
 def test_both_sides_share_the_scale_which_reaches_to_the_slow_host_but_not_to_a_single_outlier() -> None:
     ours, theirs = matrix([10] * 50, [11] * 50), matrix([12] * 50, [30] * 50)
-    limits = hosts.value_range([ours, theirs])
+    limits = hosts.colour_range([ours, theirs])
     assert limits == (10 * MS, 30 * MS)
     drawn = [hosts.heat_map("A", "", one, limits).data[0] for one in (ours, theirs)]
     assert {(trace.zmin, trace.zmax) for trace in drawn} == {(10, 30)}
     values = matrix(*([10] * 50 for _ in range(8)))
     values.iloc[3, 7] = 900 * MS
-    assert hosts.value_range([values])[1] < 12 * MS
-    assert hosts.value_range([values.iloc[2:5, :20]])[1] < 12 * MS
-    low, high = hosts.value_range([matrix([10, 10])])
+    assert hosts.colour_range([values])[1] < 12 * MS
+    assert hosts.colour_range([values.iloc[2:5, :20]])[1] < 12 * MS
+    low, high = hosts.colour_range([matrix([10, 10])])
     assert low < high, "equal times have a scale"
 
 
@@ -99,6 +99,6 @@ def test_thin_rows_share_their_points() -> None:
     assert (points.y[0], points.customdata[0], points.customdata[1]) == ("host-1", "0 to 4", "1 to 5")
     assert points.text[-1] == "host-48 and 1 below"
     hundreds = pd.DataFrame(np.random.default_rng(1).normal(10 * MS, MS, (256, 100)), index=[*map(str, range(256))])
-    figure = hosts.heat_map("A", "", hundreds, hosts.value_range([hundreds]))
+    figure = hosts.heat_map("A", "", hundreds, hosts.colour_range([hundreds]))
     assert len(figure.to_json()) < 2_000_000
     assert len(figure.layout.yaxis.tickvals) <= hosts.MOST_LABELS

@@ -8,7 +8,7 @@ import pytest
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
 from tfcompare.compare.side import Side
 from tfcompare.views.chart_style import MAX_MARKERS, side_label
-from tfcompare.views.input.charts import category_times, input_shares, step_times
+from tfcompare.views.input.charts import category_times, input_share_per_step, step_times
 from tfcompare.views.input.figures import share_by_step
 from tfcompare.views.input.ops import category_times as categories_of
 
@@ -62,7 +62,9 @@ def test_excluded_steps_are_hollow_and_say_so():
 def test_a_run_without_steps_has_no_panel_and_the_other_keeps_its_colour():
     figure = step_times([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)])
     assert (len(figure.data), figure.data[0].marker.color[0]) == (2, "rgba(176,48,154,1.0)")
-    assert [trace.name for trace in input_shares([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)]).data] == [side_label(FAST)]
+    assert [trace.name for trace in input_share_per_step([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)]).data] == [
+        side_label(FAST)
+    ]
 
 
 def test_many_steps_are_areas():
@@ -72,7 +74,7 @@ def test_many_steps_are_areas():
 
 
 def test_shares_of_both_runs_on_one_axis():
-    before, after = input_shares([(SLOW, BEFORE), (FAST, AFTER)]).data
+    before, after = input_share_per_step([(SLOW, BEFORE), (FAST, AFTER)]).data
     assert list(before.y) == pytest.approx([0.1] * 5 + [0.75, 0.0])
     assert list(after.y) == [0.5] * 4
     assert list(before.marker.symbol) == ["circle-open", *["circle"] * 5, "circle-open"]

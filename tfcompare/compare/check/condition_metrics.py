@@ -87,7 +87,7 @@ class Metric:
 def _step_time(pair: Pair, _: str) -> Measured:
     """The mean of the included steps."""
     ours, theirs = (side.step_times_us for side in pair.sides)
-    return _timed(pair, ours, theirs, "steps")
+    return _time_result(pair, ours, theirs, "steps")
 
 
 def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
@@ -95,7 +95,7 @@ def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
 
     def measure(pair: Pair, _: str) -> Measured:
         ours, theirs = (side.step_times_us for side in pair.sides)
-        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
+        return _time_result(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
 
     return measure
 
@@ -103,9 +103,9 @@ def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
 def _throughput(pair: Pair, _: str) -> Measured:
     """Steps per second, from the start of each step to that of the next; on the straggler of several hosts."""
     if not all(side.all_have_steps for side in pair.sides):
-        return _untested(RATE, no_steps(*pair.sides).reason)
+        return _untested_result(RATE, no_steps(*pair.sides).reason)
     ours, theirs = (_window_times(side, "periods_us") for side in pair.sides)
-    return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "step periods", on_host=True))
+    return _by_time(RATE, (_US_PER_S, _US_PER_S), _time_result(pair, ours, theirs, "step periods", on_host=True))
 
 
 def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
@@ -113,14 +113,14 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
 
     def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
-            return _untested(SHARE, no_steps(*pair.sides).reason)
+            return _untested_result(SHARE, no_steps(*pair.sides).reason)
         needed = [side.mean_per_step(partial(time_at_peak_us, cost=cost)) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
             return _missing(SHARE, reason + _unknown_time(pair, cost))
         ours, theirs = (side.step_times_us for side in pair.sides)
-        found = _by_time(SHARE, (needed[0], needed[1]), _timed(pair, ours, theirs, "steps"))
+        found = _by_time(SHARE, (needed[0], needed[1]), _time_result(pair, ours, theirs, "steps"))
         if any(lacking):
             reason = f"{_who_lacks(*lacking)} compiled program of known cost on a device whose peak is known"
             return replace(found, verdict=Verdict(UNTESTED, reason + _unknown_time(pair, cost)))
@@ -167,9 +167,9 @@ def _window_times(side: Side, series: str) -> list[Times]:
 def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
     if not all(side.all_have_step_times for side in pair.sides):
-        return _untested(TIME, no_steps(*pair.sides).reason)
+        return _untested_result(TIME, no_steps(*pair.sides).reason)
     ours, theirs = (_window_times(side, "gaps_us") for side in pair.sides)
-    return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
+    return _time_result(pair, ours, theirs, "gaps between steps", on_host=True)
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
@@ -178,7 +178,7 @@ def _input_latency(pair: Pair, _: str) -> Measured:
     ours, theirs = ([Times.of(np.zeros(0) if one is None else one[1]) for one in of_side] for of_side in every)
     if not ours[0].steps and not theirs[0].steps:
         return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
-    return _timed(pair, ours, theirs, "calls", on_host=True)
+    return _time_result(pair, ours, theirs, "calls", on_host=True)
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
@@ -191,14 +191,14 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
     if ours.empty or theirs.empty:
         what = f"a memory that matches {pattern!r}; there are: {', '.join(known)}" if pattern else "memory"
         reason = f"{_who_lacks(ours.empty, theirs.empty)} record of {what}"
-        return _counted(BYTES, _largest(ours), _largest(theirs), reason)
+        return _count_result(BYTES, _largest(ours), _largest(theirs), reason)
     shared = ours.index.intersection(theirs.index)
     if shared.empty:
         beside = f"{EXACTLY}: {ours.idxmax()} beside {theirs.idxmax()}, since the runs have no memory in common"
-        return _counted(BYTES, _largest(ours), _largest(theirs), beside)
+        return _count_result(BYTES, _largest(ours), _largest(theirs), beside)
     left_out = sorted(ours.index.symmetric_difference(theirs.index))
     reason = f"{EXACTLY}, without {', '.join(left_out)}, which only one run has" if left_out else EXACTLY
-    return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
+    return _count_result(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
 
 
 def _memory_growth(pair: Pair, _: str) -> Measured:
@@ -209,9 +209,9 @@ def _memory_growth(pair: Pair, _: str) -> Measured:
     before, after = (math.nan if one is None else one.bytes_per_step if one.low > 0 else 0.0 for one in (ours, theirs))
     if ours is None or theirs is None:
         lacks = _who_lacks(ours is None, theirs is None)
-        return _counted(BYTES, before, after, f"{lacks} record of memory over {FEWEST_STEPS} steps or more")
+        return _count_result(BYTES, before, after, f"{lacks} record of memory over {FEWEST_STEPS} steps or more")
     ends = " to ".join(map(format_bytes, (theirs.low, theirs.high)))
-    return _counted(BYTES, before, after, f"slope over {theirs.steps} steps, 95 % confidence interval {ends}")
+    return _count_result(BYTES, before, after, f"slope over {theirs.steps} steps, 95 % confidence interval {ends}")
 
 
 def _peaks(side: Side) -> pd.Series:
@@ -238,9 +238,9 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     if all(lacking):
         return _missing(COUNT, "neither run has a record of kernels")
     if any(lacking):
-        return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
+        return _count_result(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
     is_known = all(side.all_have_steps for side in pair.sides)
-    measured = _counted(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
+    measured = _count_result(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 
@@ -270,21 +270,23 @@ def _rows_time(pair: Pair, pattern: str, *, table: str, names: tuple[str, ...], 
     unrecorded = ["", ""] if all(of_side.all() for of_side in on_host) else list(map(_why_unrecorded, pair.sides))
     why = "; ".join(f"the {name}: {reason}" for name, reason in zip(SIDES, unrecorded, strict=True) if reason)
     if unrecorded[1]:
-        return _untested(TIME, why)
+        return _untested_result(TIME, why)
     lost = pair.lost_events()["op_name"]
     if any(m["op_name"].isin(lost).any() for m in matching):
-        return _untested(TIME, "a capture lost events of what matches: the same program ran it less often on one side")
+        return _untested_result(
+            TIME, "a capture lost events of what matches: the same program ran it less often on one side"
+        )
     lacking = [not len(of_side) for of_side in keys]
     if any(lacking) and not why:
-        return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
+        return _untested_result(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
     if not has_any:
-        return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
+        return _untested_result(TIME, f"in no step of either run there is {what} matches {pattern!r}")
 
     def weights(side: Side, position: int, rows: pd.DataFrame) -> Floats:
         return pair.shares(table, rows, side, position) * _matching(rows, names, pattern)
 
-    ours, theirs = (_summed(side, cells, weights) for side, cells in zip(pair.sides, every, strict=True))
-    measured = _timed(pair, *_in_main_kind(pair, ours, theirs), on_host=any(of_side.any() for of_side in on_host))
+    ours, theirs = (_sum_up(side, cells, weights) for side, cells in zip(pair.sides, every, strict=True))
+    measured = _time_result(pair, *_in_main_kind(pair, ours, theirs), on_host=any(of_side.any() for of_side in on_host))
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     both = zip((measured.baseline, measured.candidate), matching, strict=True)
     before, after = (value if len(rows) else math.nan for value, rows in both)
@@ -319,7 +321,7 @@ def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.N
     return found
 
 
-def _summed(
+def _sum_up(
     side: Side, every: Sequence[StepCells], weights_of: Callable[[Side, int, pd.DataFrame], Floats]
 ) -> list[Times]:
     """The total time of the rows in each step of each capture, each times its weight."""
@@ -332,7 +334,7 @@ def _summed(
     return found or [Times.of(np.zeros(0)) for _ in every]
 
 
-def _timed(
+def _time_result(
     pair: Pair,
     ours: Sequence[Times],
     theirs: Sequence[Times],
@@ -347,7 +349,7 @@ def _timed(
     return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples)
 
 
-def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
+def _count_result(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
     """An exactly known metric, with an interval of width 0."""
     of_candidate = after if of_candidate is None else of_candidate
     known = Level(of_candidate, of_candidate, of_candidate, reason)
@@ -358,13 +360,13 @@ def _counted(unit: str, before: float, after: float, reason: str, of_candidate: 
     return Measured(unit, before, after, Verdict(word, reason, ratio, ratio, ratio), known)
 
 
-def _untested(unit: str, reason: str) -> Measured:
+def _untested_result(unit: str, reason: str) -> Measured:
     nothing = math.nan
     return Measured(unit, nothing, nothing, Verdict(UNTESTED, reason), Level(nothing, nothing, nothing, reason))
 
 
 def _missing(unit: str, reason: str) -> Measured:
-    return replace(_untested(unit, reason), is_missing=True)
+    return replace(_untested_result(unit, reason), is_missing=True)
 
 
 def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> str:

@@ -91,7 +91,7 @@ def aggregate(
     groups = pd.concat(sides, ignore_index=True).groupby(names)
     columns: dict[str, pd.Series] = {}
     for metric, part in parts.items():
-        ours, theirs = (_combined(groups, metric, side, part) for side in SIDES)
+        ours, theirs = (_combine(groups, metric, side, part) for side in SIDES)
         columns |= both_sides(metric, ours, theirs) if part == "any" else compared(metric, ours, theirs)
     labels = groups[["in_baseline", "in_candidate", "is_renamed"]].any().join(groups["is_same"].all())
     result = pd.DataFrame(columns | _labels(labels)).reset_index()
@@ -239,7 +239,7 @@ def _side(diff: pd.DataFrame, side: str, keys: pd.DataFrame, metrics: list[str])
     return rows.join(keys).assign(**there, is_same=rows["verdict"] == SAME)
 
 
-def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
+def _combine(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
     cells = groups[f"{metric}_{side}"]
     if part == "min":
         return pd.Series(cells.min())

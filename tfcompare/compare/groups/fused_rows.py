@@ -67,7 +67,7 @@ def _with_sums(frame: pd.DataFrame, groups: Sequence[Sequence[int]], named: Sequ
     fused = frame.iloc[list(named)].reset_index(drop=True)
     fused[list(_SUMS)] = by_group[list(_SUMS)].sum().where(by_group[list(_SUMS)].count().eq(sizes, axis=0))
     fused["occurrences"], fused["is_eager"] = by_group["occurrences"].max(), by_group["is_eager"].any()
-    fused["op_type"] = by_group["op_type"].agg(_listed)
+    fused["op_type"] = by_group["op_type"].agg(_listed_names)
     fused[CONSTITUENTS] = (parts["op_name"] + ":" + parts["op_type"]).groupby(number).agg(tuple)
     for rate in _RATES:
         fused[rate] = fused[rate].where(sizes == 1)
@@ -75,7 +75,7 @@ def _with_sums(frame: pd.DataFrame, groups: Sequence[Sequence[int]], named: Sequ
     return pd.concat([frame, fused.astype(frame.dtypes)], ignore_index=True)
 
 
-def _listed(types: pd.Series) -> str:
+def _listed_names(types: pd.Series) -> str:
     """`MatMul + BiasAdd`, or `2 × MatMul + BiasAdd`."""
     counts = Counter(types)
     return " + ".join(op_type if count == 1 else f"{count} × {op_type}" for op_type, count in counts.items())

@@ -46,10 +46,10 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     tree[f"{metric}_delta"] = tree[metrics[1]] - tree[metrics[0]]
     status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
     tree = tree[[*_IDS, *metrics, f"{metric}_delta"]].assign(status=pd.Series(status, dtype="str"))
-    return tree if judge is None else _judged(tree, busy, Judged(OP_STATS.name, metric, judge))
+    return tree if judge is None else _judge(tree, busy, Judged(OP_STATS.name, metric, judge))
 
 
-def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
+def _judge(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
     """The tree with verdicts; each level is tested as one family."""
     nodes, parents, _ = _nodes(diff)
     paths = [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]

@@ -144,11 +144,11 @@ def _pair_programs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[Pai
     groups, others = _group(ours, plain_program), _group(theirs, plain_program)
     for name in groups.keys() & others.keys():
         sure = [(program, program) for program in groups[name] if ours[program] == theirs.get(program)]
-        sure += _with_equal_contents(*_unpaired(groups[name], others[name], sure), ours, theirs)
-        left, left_there = _unpaired(groups[name], others[name], sure)
+        sure += _with_equal_contents(*_unpaired_instructions(groups[name], others[name], sure), ours, theirs)
+        left, left_there = _unpaired_instructions(groups[name], others[name], sure)
         named += sure
         guessed += zip(left, left_there, strict=True) if len(left) == len(left_there) else []
-    left, left_there = _unpaired(ours, theirs, named + guessed)
+    left, left_there = _unpaired_instructions(ours, theirs, named + guessed)
     large = [program for program in left if len(ours[program]) >= _FEWEST]
     return named, _with_equal_contents(large, left_there, ours, theirs), guessed
 
@@ -164,7 +164,7 @@ def _only_ones(groups: dict[Hashable, list[str]], others: dict[Hashable, list[st
     return [(group[0], other[0]) for group, other in found if len(group) == len(other) == 1]
 
 
-def _unpaired(group: Iterable[str], others: Iterable[str], pairs: Pairs) -> tuple[list[str], list[str]]:
+def _unpaired_instructions(group: Iterable[str], others: Iterable[str], pairs: Pairs) -> tuple[list[str], list[str]]:
     paired, paired_there = {one for one, _ in pairs}, {other for _, other in pairs}
     return [one for one in group if one not in paired], [other for other in others if other not in paired_there]
 

@@ -168,7 +168,7 @@ def kernel_label(name: str) -> str:
     arguments = _template_arguments(parts.template)
     function = _last_name(parts.function)
     if function == "EigenMetaKernel" and arguments:
-        return f"Eigen {_assigned(arguments[0])}"
+        return f"Eigen {_assign(arguments[0])}"
     if re.fullmatch(r"Kernel\d*", function) and parts.function.startswith("cutlass::") and arguments:
         return _cut(_short(arguments[0]))
     return _cut(function + _in_brackets(arguments, 0))
@@ -212,7 +212,7 @@ def _last_name(function: str) -> str:
     return (pieces[-1] if pieces else function).strip() or function
 
 
-def _assigned(evaluator: str) -> str:
+def _assign(evaluator: str) -> str:
     """The expression that an Eigen evaluator computes, with the result type if the terms do not show it."""
     arguments = _name_and_arguments(evaluator)[1]
     name, sides = _name_and_arguments(arguments[0]) if arguments else ("", [])
@@ -242,16 +242,16 @@ def _expression(text: str, level: int) -> str:
     if op[1] == "Conversion":
         return f"{what}({', '.join(terms)})"
     if op[1].startswith("Cwise") or op[1] == "Reduction":
-        return _applied(arguments[0], terms, level)
+        return _apply(arguments[0], terms, level)
     return f"{op[1].lower()}({', '.join(terms)})"
 
 
-def _applied(functor: str, terms: list[str], level: int) -> str:
+def _apply(functor: str, terms: list[str], level: int) -> str:
     """A functor applied to terms; `scalar_left` and `scalar_right` bind a constant to one side."""
     name, arguments = _name_and_arguments(functor)
     if name in ("scalar_left", "scalar_right") and len(arguments) >= 3 and level < MOST_LEVELS:
         bound = ["scalar", *terms] if name == "scalar_left" else [*terms, "scalar"]
-        return _applied(arguments[2], bound, level + 1)
+        return _apply(arguments[2], bound, level + 1)
     if name == "scalar_cmp_op" and len(terms) == 2 and arguments and arguments[-1].isdecimal():
         number = int(arguments[-1][:2])
         return f" {_COMPARISONS[number]} ".join(terms) if number < len(_COMPARISONS) else f"compare({', '.join(terms)})"

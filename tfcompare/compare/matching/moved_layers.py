@@ -84,12 +84,12 @@ def by_layers_below(aligned: Alignment, known: Mapping[str, str]) -> tuple[Names
                 doubtful.update(one.op.name for one in moved[0])
     if not paths[0]:
         return {}, {}
-    found = align_paths(_renamed(baseline, paths[0]), _renamed(candidate, paths[1]))
+    found = align_paths(_renamed_layers(baseline, paths[0]), _renamed_layers(candidate, paths[1]))
     unsure = {theirs: ours for theirs, ours in found.sure.items() if ours in doubtful}
     return {c: b for c, b in found.sure.items() if c not in unsure}, found.doubtful | unsure
 
 
-def _renamed(side: Ops, paths: dict[str, str]) -> Ops:
+def _renamed_layers(side: Ops, paths: dict[str, str]) -> Ops:
     """The ops that have such a path."""
     return replace(side, types={name: side.types[name] for name in paths}, paths=paths)
 

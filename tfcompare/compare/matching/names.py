@@ -247,7 +247,7 @@ def _pair_family(ours: list[Node], theirs: list[Node]) -> Pairs:
     if any(b and c and b != c for b, c in known):
         shaped = _pair_by_shapes(ours, theirs)
         if not set(shaped) <= set(pairs):
-            return Pairs(shaped, _left(same, shaped))
+            return Pairs(shaped, _unpaired_rows(same, shaped))
     turned = _run_in_another_order(pairs)
     return Pairs([pair for pair in pairs if pair not in turned], turned)
 
@@ -274,7 +274,7 @@ def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Node
         return Pairs(same, [])
     sure = _pair_by_shapes(ours, theirs)
     paired = {id(node) for pair in sure for node in pair}
-    left = _left(same, sure)
+    left = _unpaired_rows(same, sure)
     in_order = _pair_in_order(*([node for node in side if id(node) not in paired] for side in (ours, theirs)))
     if _likeness(in_order.sure + in_order.doubtful) > _likeness(left):
         return Pairs(sure + in_order.sure, in_order.doubtful)
@@ -282,7 +282,7 @@ def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Node
     return Pairs(sure + agreed, [pair for pair in left if pair not in agreed])
 
 
-def _left(same: list[NodePair], sure: list[NodePair]) -> list[NodePair]:
+def _unpaired_rows(same: list[NodePair], sure: list[NodePair]) -> list[NodePair]:
     """The pairs of equal names with neither member in a certain pair."""
     paired = {id(node) for pair in sure for node in pair}
     return [(b, c) for b, c in same if id(b) not in paired and id(c) not in paired]

@@ -165,11 +165,11 @@ def _key_by_nesting(node: Node, numbers: dict[Hashable, int]) -> Hashable:
 def _pair_in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs families that share contents with exactly one family of the other side, in the order of their numbers."""
     ours, theirs = (list(families(side).values()) for side in siblings)
-    related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
+    related = [_relate(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
     pairs: list[NodePair] = []
     for i, found in enumerate(related[0]):
         if len(found) == 1 and len(related[1][found[0]]) == 1:
-            pairs += _aligned(ours[i], theirs[found[0]], keys)
+            pairs += _align(ours[i], theirs[found[0]], keys)
     return pairs
 
 
@@ -178,10 +178,10 @@ def _pair_as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[Nod
     placed = ([(node.place, node) for node in side if node.children and node.place] for side in siblings)
     ours, theirs = (sorted(side, key=lambda one: one[0]) for side in placed)
     is_ordered = all(a[0][1] < b[0][0] for side in (ours, theirs) for a, b in pairwise(side))
-    return _aligned([node for _, node in ours], [node for _, node in theirs], keys) if is_ordered else []
+    return _align([node for _, node in ours], [node for _, node in theirs], keys) if is_ordered else []
 
 
-def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
+def _relate(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
     """For each family of a side, up to two families of the other side that have a member with the same contents."""
     holders: dict[Hashable, list[int]] = {}
     for j, members in enumerate(other):
@@ -191,7 +191,7 @@ def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Ha
     return [sorted({j for key in found for j in holders.get(key, [])[:2]})[:2] for found in shared]
 
 
-def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[NodePair]:
+def _align(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[NodePair]:
     if not 0 < len(ours) * len(theirs) <= MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
         return []
     gains = np.array([[keys[id(b)] == keys[id(c)] for c in theirs] for b in ours], dtype=np.int64)

@@ -62,7 +62,7 @@ def change_points(values: Floats, level: float = ALARM_LEVEL) -> list[ChangePoin
         return []
     logs = _without_strays(np.log(values)[np.newaxis])[0]
     alike = _inflation(logs)
-    cuts = _supported(logs, _cuts(logs, 0, len(logs), level, alike), level, alike)
+    cuts = _support(logs, _cuts(logs, 0, len(logs), level, alike), level, alike)
     edges = [0, *cuts, len(logs)]
     return [_change_point(logs, edges, i, alike) for i in range(1, len(edges) - 1)]
 
@@ -95,7 +95,7 @@ def _cuts(logs: Floats, first: int, end: int, level: float, alike: float) -> lis
     return sorted([*own, *(cut for cuts in below for cut in cuts)])
 
 
-def _supported(logs: Floats, cuts: Sequence[int], level: float, alike: float) -> list[int]:
+def _support(logs: Floats, cuts: Sequence[int], level: float, alike: float) -> list[int]:
     """The cuts at which the runs on both sides, up to the next cut, differ; the weakest is removed until all do."""
     kept = list(cuts)
     while kept:

@@ -154,8 +154,8 @@ class Levels:
 def estimates(times: Times) -> Estimates:
     """The estimates of the rows of one capture."""
     slow = is_slow(times.every).sum(axis=1).astype(np.float64)
-    with_stray = None if times.stray is None else _sides(times.every, slow, None)
-    return _sides(times.included, slow, with_stray)
+    with_stray = None if times.stray is None else _row_moments(times.every, slow, None)
+    return _row_moments(times.included, slow, with_stray)
 
 
 def quantile_estimates(times: Times, share: float) -> Estimates:
@@ -172,7 +172,7 @@ def quantile_estimates(times: Times, share: float) -> Estimates:
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (above - below) / 2 / location
-    known = _sides(values, np.zeros(len(values)), None)
+    known = _row_moments(values, np.zeros(len(values)), None)
     return Estimates(location, error**2 * steps, known.products, steps, known.slow)
 
 
@@ -183,7 +183,7 @@ def changes(baseline: Sequence[Estimates], candidate: Sequence[Estimates], sprea
     with fewer than `FEWEST_REPEATS` captures. A row that is 0 on a side has no interval (NaN).
     """
     captures = [*baseline, *candidate]
-    return _changes((baseline, candidate), _correlation(captures) + _correlation_allowance(captures), spread)
+    return _changes((baseline, candidate), _correlation(captures) + _correlation_error(captures), spread)
 
 
 def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
@@ -195,7 +195,7 @@ def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimat
     captures = [*baseline, *candidate]
     own = _correlation(captures)
     common = float(np.mean(own)) if own.size else 0.0
-    return _changes((baseline, candidate), np.maximum(own + _correlation_allowance(captures), common), spread)
+    return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread)
 
 
 def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
@@ -206,7 +206,7 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
     captures. A row that is 0 has no interval (NaN).
     """
     slow = _slow_in(side)
-    correlation = np.clip(_correlation(side) + _correlation_allowance(side), 0.0, _MOST_CORRELATION)
+    correlation = np.clip(_correlation(side) + _correlation_error(side), 0.0, _MOST_CORRELATION)
     known = _estimate(side, correlation, spread, _most_freedom(slow, slow))
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
@@ -298,7 +298,7 @@ def _with_strays(
     )
 
 
-def _sides(values: Floats, slow: Floats, with_stray: Estimates | None) -> Estimates:
+def _row_moments(values: Floats, slow: Floats, with_stray: Estimates | None) -> Estimates:
     steps = values.shape[1]
     location = values.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -336,7 +336,7 @@ def _correlation(captures: Sequence[Estimates]) -> Floats:
     return unbiased
 
 
-def _correlation_allowance(captures: Sequence[Estimates]) -> Floats:
+def _correlation_error(captures: Sequence[Estimates]) -> Floats:
     """The allowance for the estimation error of the correlation."""
     steps = np.array([r.steps for r in captures])
     error = np.sqrt(np.clip(1 - _correlation(captures) ** 2, 0.05, 1.0) / steps.sum())

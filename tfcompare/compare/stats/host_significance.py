@@ -85,7 +85,7 @@ def slowest(times: Floats, spread: Spread = HOST_SPREAD) -> Outstanding:
     position = int(np.argmax(_relative(times)))
     own, others = times[position], np.delete(times, position, axis=0)
     wins = int((own > others.max(axis=0)).sum())
-    return _tested(position, own, others, wins, len(times), spread)
+    return _test(position, own, others, wins, len(times), spread)
 
 
 def slowest_group(times: Floats, groups: Sequence[Sequence[int]], spread: Spread = HOST_SPREAD) -> int | None:
@@ -116,14 +116,14 @@ def group_of(times: Floats, rows: Sequence[int], groups: int, spread: Spread = H
     own, others = times[list(rows)], np.delete(times, list(rows), axis=0)
     position = int(rows[int(np.argmax(_relative(times)[list(rows)]))])
     wins = int((own.max(axis=0) > others.max(axis=0)).sum())
-    return _tested(position, own.mean(axis=0), others, wins, groups, spread)
+    return _test(position, own.mean(axis=0), others, wins, groups, spread)
 
 
 def _smallest(others: int) -> float:
     return SMALLEST_MEASURED if others >= FEWEST_OTHERS else SMALLEST_EXCESS
 
 
-def _tested(position: int, own: Floats, others: Floats, wins: int, tests: int, spread: Spread) -> Outstanding:
+def _test(position: int, own: Floats, others: Floats, wins: int, tests: int, spread: Spread) -> Outstanding:
     """The times of a host, or of a group, against those of the others; its p-value counts for the best of `tests`."""
     middle = np.median(others, axis=0)
     of_others = float(_usual(middle[np.newaxis])[0])
@@ -145,11 +145,11 @@ def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float
     each = _relative(others)
     is_measured, for_middle = len(each) >= FEWEST_OTHERS, math.sqrt(1 + 1 / len(each))
     assumed = 0.0 if is_measured else float(spread.of(np.array(np.median(_usual(others)))))
-    found = levels([estimates(Times(_clipped(ratios[np.newaxis])))], assumed * for_middle)
+    found = levels([estimates(Times(_clip(ratios[np.newaxis])))], assumed * for_middle)
     log, error, freedom = math.log(found.location[0]), float(found.error[0]), float(found.freedom[0])
     if is_measured:
         # what is measured between the others has the noise of their steps in it, so it holds for this host, too
-        between = float(_clipped(np.log(each)[np.newaxis]).std(ddof=1)) * for_middle
+        between = float(_clip(np.log(each)[np.newaxis]).std(ddof=1)) * for_middle
         if error <= _RESTLESS * between:
             error, freedom = between, min(_FREEDOM_LEFT * (len(each) - 1), _MOST_OF_HOSTS)
     freedom = min(freedom, _MOST_FREEDOM)
@@ -168,11 +168,11 @@ def _relative(times: Floats) -> Floats:
 
 def _usual(times: Floats) -> Floats:
     """The winsorised mean of each row."""
-    means: Floats = _clipped(times).mean(axis=1)
+    means: Floats = _clip(times).mean(axis=1)
     return means
 
 
-def _clipped(values: Floats) -> Floats:
+def _clip(values: Floats) -> Floats:
     """The values clipped to `_OUTLIER` robust deviations from their row's median, unless most values are equal."""
     middle = np.median(values, axis=1, keepdims=True)
     usual = _OUTLIER * _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)

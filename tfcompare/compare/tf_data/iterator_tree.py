@@ -119,7 +119,7 @@ def tree_of(iterators: Sequence[Iterator]) -> Tree:
         (tops if above is None or above == place else children[above]).append(place)
     order, parent, depth, last, starts = _read(iterators, children, tops)
     if len(order) < len(iterators):  # the remaining iterators form cycles: cut each at its first
-        tops = _opened(children, tops, len(iterators))
+        tops = _opened_iterators(children, tops, len(iterators))
         order, parent, depth, last, starts = _read(iterators, children, tops)
     below: list[list[int]] = [[] for _ in parent]
     for here, above_it in enumerate(parent):
@@ -176,7 +176,7 @@ def _rank(it: Iterator) -> tuple[int, str, str, str, float, str]:
     return branch(it.long_name), transformation(it.iterator), it.iterator, it.element, it.start_us, it.id
 
 
-def _opened(children: list[list[int]], tops: list[int], count: int) -> list[int]:
+def _opened_iterators(children: list[list[int]], tops: list[int], count: int) -> list[int]:
     reached = [False] * count
     out = list(tops)
 

@@ -44,8 +44,8 @@ def graphs(
     sides = _with_tree(baseline), _with_tree(candidate)
     partners = _partners(*sides)
     levels = _levels(*sides, partners[0])
-    marked = _marked(*sides, partners, names)
-    merged = (_merged(side.assign(level=level)) for side, level in zip(marked, levels, strict=True))
+    marked = _mark(*sides, partners, names)
+    merged = (_merge(side.assign(level=level)) for side, level in zip(marked, levels, strict=True))
     found = [_largest_nodes(nodes, most_nodes) for nodes in merged]
     # without levels that are empty on both sides
     each = [side.nodes["level"].to_numpy(np.int64) for side in found]
@@ -93,7 +93,7 @@ def _levels(ours: pd.DataFrame, theirs: pd.DataFrame, partner: list[int]) -> tup
     return [level[i] for i in range(size)], [level[n] for n in node]
 
 
-def _marked(
+def _mark(
     ours: pd.DataFrame, theirs: pd.DataFrame, partners: tuple[list[int], list[int]], names: tuple[set[str], set[str]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     changes = [changed_settings(ours.iloc[i], theirs.iloc[j]) if j >= 0 else "" for i, j in enumerate(partners[0])]
@@ -125,7 +125,7 @@ def _text(value: object) -> str:
     return "" if pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
-def _merged(rows: pd.DataFrame) -> pd.DataFrame:
+def _merge(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with identical sibling subtrees merged; times and calls are summed."""
     looks = ["iterator", "mark", "change", "on_critical_path", "is_bottleneck"]
     own = list(rows[looks].itertuples(index=False, name=None))

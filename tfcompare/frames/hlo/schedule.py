@@ -108,7 +108,7 @@ class _Order:
     def after(self, row: int) -> Rows:
         """The instructions with kernels that may run right after this one."""
         found: set[int] = set()
-        waiting = [self._next(row)]
+        waiting = [self._place_after(row)]
         seen = set(waiting)
         while waiting:
             computation, at = waiting.pop()
@@ -124,7 +124,7 @@ class _Order:
                         return None
         return frozenset(found)
 
-    def _next(self, row: int) -> tuple[int, int]:
+    def _place_after(self, row: int) -> tuple[int, int]:
         computation, at = self._place[row]
         return computation, at + 1
 
@@ -133,7 +133,7 @@ class _Order:
         for computation in self._called[row]:
             yield computation, 0
         if self._opcode[row] == _LOOP or not self._called[row]:
-            yield self._next(row)
+            yield self._place_after(row)
 
     def _out_of(self, computation: int) -> Iterator[tuple[int, int]]:
         """Where to go on after a computation."""
@@ -141,7 +141,7 @@ class _Order:
             if self._opcode[caller] == _LOOP:
                 yield from self._into(caller)
             else:
-                yield self._next(caller)
+                yield self._place_after(caller)
 
 
 class Candidates(NamedTuple):

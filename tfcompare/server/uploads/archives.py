@@ -125,13 +125,13 @@ def unpack_in_child(upload: str, path: Path, limits: Limits, folder: Path, count
     """
     done = 0
 
-    def advance() -> None:
+    def report_new_bytes() -> None:
         nonlocal done
         before, done = done, _count(counter, done)
         progress(done - before)
 
-    _call(_unpack, upload, path, limits, folder, counter, meanwhile=advance)
-    advance()
+    _call(_unpack, upload, path, limits, folder, counter, meanwhile=report_new_bytes)
+    report_new_bytes()
 
 
 def _call(

@@ -89,7 +89,7 @@ class LimitArriving:
             await _answer(send, 409, "This file has been uploaded already.")
             return
         file = _File(session, _BYTES_PER_FILE, self._app, dict(scope))
-        await _remove(_unclaimed())
+        await _remove(_unclaimed_files())
         file.refusal = self._refusal(session, int(length) + _BYTES_PER_FILE)
         if file.refusal:
             scope, receive = await _emptied(scope, receive)
@@ -138,7 +138,7 @@ class LimitArriving:
         return ""
 
 
-def _unclaimed() -> list[str]:
+def _unclaimed_files() -> list[str]:
     last: dict[str, float] = {}
     for file in _files.values():
         last[file.session] = max(last.get(file.session, 0), file.at if file.is_complete else time.monotonic())

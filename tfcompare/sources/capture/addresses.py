@@ -141,14 +141,14 @@ def _parse(text: str) -> Target:
         address = parse_address(text.removeprefix("dns:"))
         return DnsName(address.host, address.port)
     if (match := _TPU.fullmatch(text)) is None:
-        raise BadAddress(f"{_shown(text)}: is no name of a TPU; {_TPU_FORM}")
+        raise BadAddress(f"{_shown_text(text)}: is no name of a TPU; {_TPU_FORM}")
     project, zone, name, port = match.groups()
     return TpuName(name, zone or "", project or "", TPU_PORT if port is None else _port(port, text))
 
 
 def parse_address(text: str) -> Address:
     """The address in `text`, with or without `grpc://`. Raises `BadAddress` with the reason if it is invalid."""
-    shown = _shown(text)
+    shown = _shown_text(text)
     rest = text[len(_SCHEME) :] if text.lower().startswith(_SCHEME) else text
     if "://" in rest:
         raise BadAddress(f"{shown}: {rest.partition('://')[0]}:// is no scheme of a profiler service; {_FORM}")
@@ -167,11 +167,11 @@ def parse_address(text: str) -> Address:
 
 def _port(port: str, text: str) -> int:
     if not (re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= _HIGHEST_PORT):
-        raise BadAddress(f"{_shown(text)}: {port!r} is no port; {_FORM}, with a port from 1 to {_HIGHEST_PORT}")
+        raise BadAddress(f"{_shown_text(text)}: {port!r} is no port; {_FORM}, with a port from 1 to {_HIGHEST_PORT}")
     return int(port)
 
 
-def _shown(text: str) -> str:
+def _shown_text(text: str) -> str:
     return text_of(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…")
 
 

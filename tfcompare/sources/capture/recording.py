@@ -149,7 +149,7 @@ def record(
         raise TfcompareError(HOW_TO_INSTALL)
     load_before, stop = load_average(), stop or threading.Event()
     if names := [target for target in request.addresses if not isinstance(target, Address)]:
-        tell(Progress(f"Resolving {_listed(names)}"))
+        tell(Progress(f"Resolving {_list_(names)}"))
     addresses, unresolved = resolve(request.addresses)
     if stop.is_set():
         raise Stopped
@@ -208,10 +208,10 @@ def _attempt(
         for number, address in enumerate(addresses):
             logdir = str((folder / str(number)).absolute())
             calls[address] = Call(Trace(str(address), logdir, request.duration_ms, start_ns if delay_s else 0, *levels))
-        tell(Progress(f"Recording {_listed(addresses)}{which}", window_s))
+        tell(Progress(f"Recording {_list_(addresses)}{which}", window_s))
         _wait(calls, time.monotonic() + window_s + _SETTLE_S, stop)
         if late := [address for address, call in calls.items() if call.is_running]:
-            tell(Progress(f"Waiting for the profile of {_listed(late)}{which}"))
+            tell(Progress(f"Waiting for the profile of {_list_(late)}{which}"))
             _wait(calls, time.monotonic() + request.grace_s, stop)
     finally:
         ended = {address: call.end() for address, call in calls.items()}
@@ -269,7 +269,7 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / stamp))
 
 
-def _listed(addresses: Sequence[Target]) -> str:
+def _list_(addresses: Sequence[Target]) -> str:
     return some_of(map(str, addresses), _MOST_NAMED)
 
 

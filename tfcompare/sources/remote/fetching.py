@@ -68,7 +68,7 @@ class Cache:
             with suppress(FileNotFoundError):  # evicted meanwhile
                 os.utime(path)  # records the time of last use
         except OSError as error:
-            raise NotFetched(f"{_shown(file)}: {self._refusal(error)}") from error
+            raise NotFetched(f"{_shown_url(file)}: {self._refusal(error)}") from error
         progress(bytes_at_hand(path))
         return path
 
@@ -100,7 +100,7 @@ class Cache:
                     progress(copy.tell())
                 return
             except Changed:
-                raise NotFetched(f"{_shown(file)}: has changed since it was listed; look again") from None
+                raise NotFetched(f"{_shown_url(file)}: has changed since it was listed; look again") from None
             except _BrokenOff as broken:
                 forget_connections()
                 reason, arrived = broken.reason, copy.tell()
@@ -110,13 +110,13 @@ class Cache:
                     raise NotFetched(sentence(file.path, reason)) from reason
                 of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
                 how = f"broke off after {format_bytes(arrived)}{of}; try again, or copy the logdir here"
-                raise NotFetched(f"{_shown(file)}: {how}") from reason
+                raise NotFetched(f"{_shown_url(file)}: {how}") from reason
 
     def _check_size(self, file: RemoteFile, size: int) -> None:
         if size > self.max_bytes:
             raise NotFetched(
-                f"{_shown(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files may "
-                "take; allow for more with TFCOMPARE_FETCHED_MB"
+                f"{_shown_url(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files "
+                "may take; allow for more with TFCOMPARE_FETCHED_MB"
             )
 
     def _refusal(self, error: OSError) -> str:
@@ -163,7 +163,7 @@ def _pieces(file: RemoteFile, until: float) -> Iterator[bytes]:
         raise _BrokenOff(error) from error
 
 
-def _shown(file: RemoteFile) -> str:
+def _shown_url(file: RemoteFile) -> str:
     """The file's URL, for a sentence."""
     return text_of(str(file.path))
 

@@ -84,7 +84,7 @@ def search(
 def rescan() -> None:
     """Clear the cached results, so that new runs show up."""
     _cached_search.clear()
-    _listed.clear()
+    _list_places.clear()
 
 
 def opened(typed: str) -> str:
@@ -92,7 +92,7 @@ def opened(typed: str) -> str:
     is not UTF-8."""
     (place,) = open_places([typed])
     if place.remote is not None:
-        _listed.clear(place.address)
+        _list_places.clear(place.address)
         _cached_listing(place.remote)
     return linkable(place.address)
 
@@ -108,7 +108,7 @@ def look(
             open_ones.append(place)
         except NoSuchPlace as error:
             problems.append(str(error))
-    stored, notes = _stored(store)
+    stored, notes = _stored_runs(store)
     found = survey(open_places(open_ones), look, stored, join=joins_hosts)
     problems += [*map(str, found.lost), *filter(None, [found.why_none]), *notes]
     paths = {run.id: str(run.path) for run in found.runs}
@@ -118,7 +118,7 @@ def look(
     return Search(tuple(places), found.runs, tuple(problems), apart=tuple(joinable(found.runs)))
 
 
-def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
+def _stored_runs(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
     """The runs in a store, if there is one, and messages about it."""
     if address is None:
         return [], ()
@@ -138,14 +138,14 @@ def _cached_search(places: tuple[str | Path, ...], store: str | None, joins_host
 
 
 def _cached_listing(place: RemotePlace) -> Listing:
-    found = _listed(place.address)
+    found = _list_places(place.address)
     if isinstance(found, Listing):
         return found
     raise NoSuchPlace(found)
 
 
 @st.cache_data(ttl=_FRESH_ELSEWHERE_FOR_S, max_entries=16, show_spinner=False)
-def _listed(address: str) -> Listing | str:
+def _list_places(address: str) -> Listing | str:
     """The listing of a remote place, or why there is none; an unreachable server is not retried each click."""
     try:
         return stores.look(parse(address))

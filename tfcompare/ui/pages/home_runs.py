@@ -66,7 +66,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     tags = [", ".join(view.search.tags(run)) for run in runs]
     table = rows(listed, view.selection, zone, name_length).assign(
         tags=tags,
-        change=changes(listed, view.selection.baseline, step_ms, _unrelated(view.selection, outcomes)),
+        change=changes(listed, view.selection.baseline, step_ms, _warn_unrelated(view.selection, outcomes)),
         edit=EDIT,
     )
     frame = for_spreadsheet(table)
@@ -81,7 +81,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
         hide_index=True,
         height="content",
         placeholder="",
-        column_config=_columns(_clicked(runs), zone, narrow=narrow),
+        column_config=_columns(_clicked_cell(runs), zone, narrow=narrow),
         key="tfcompare.runs",
         alt="Runs",
     )
@@ -140,7 +140,7 @@ def changes(
     return texts
 
 
-def _unrelated(selection: Selection, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
+def _warn_unrelated(selection: Selection, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
     """The runs that were read and are of another program than the baseline, or ran on another kind of device; not those
     that are compared with it."""
     ours = outcomes.get(selection.baseline) if selection.baseline is not None else None
@@ -175,7 +175,7 @@ def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
     return [max(values[i : i + size]) for i in range(0, len(values), size)] if size > 1 else list(values)
 
 
-def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
+def _clicked_cell(runs: Sequence[FoundRun]) -> Callable[[str], None]:
     def clicked(column: str) -> None:
         run = runs[st.session_state[column]["row"]]
         if column == _EDIT:

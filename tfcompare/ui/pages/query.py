@@ -223,7 +223,7 @@ def show_answer(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits
         return
     cells = for_screen(answer.frame.iloc[:, :MOST_COLUMNS])
     readings = {run.id: run.name for run in runs.runs}
-    shown = [_shown(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
+    shown = [_shown_columns(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns; the CSV has all.")
     numbered = cells.assign(**{_ROW: range(len(cells))})
@@ -260,7 +260,7 @@ def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out, index=frame.index)
 
 
-def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
+def _shown_columns(name: str, label: str, cells: pd.Series) -> tables.Shown:
     """A column under the query's own name; if the schema describes a column of that name, that is its help."""
     label = str(defused(middle_ellipsis(label, LONGEST_LABEL)))
     if cells.dtype == "boolean":

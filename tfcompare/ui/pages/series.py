@@ -84,7 +84,7 @@ def _choose(view: Page) -> tuple[tuple[FoundRun, ...], Metric, str]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         of_program = _of_program(found, large)
         metric = _metric()
-        by, runs = _filtered(view, of_program)
+        by, runs = _choose_filters(view, of_program)
     others = len(found) - len(of_program)
     if others:
         st.caption(f"{others:,} {'runs' if others > 1 else 'run'} of other programs or devices not shown", help=_NAMING)
@@ -94,7 +94,7 @@ def _choose(view: Page) -> tuple[tuple[FoundRun, ...], Metric, str]:
     if len(runs) < FEWEST:
         st.info(f"A series needs at least {FEWEST} runs, and {len(runs)} match: change the filter.")
         st.stop()
-    return _bounded(runs), metric, by
+    return _newest_runs(runs), metric, by
 
 
 def _stop_without_series(view: Page, why: str) -> NoReturn:
@@ -135,7 +135,7 @@ def _metric() -> Metric | None:
     return Metric(kind, pattern.strip()) if pattern and pattern.strip() else None
 
 
-def _filtered(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
+def _choose_filters(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
     """(the metadata that orders the runs, the runs that match the filters in that order)."""
     tags = {run.id: view.search.tags(run) for run in found}
     options = sorted({tag for each in tags.values() for tag in each if not tag.startswith(f"{COMMIT}=")})
@@ -155,7 +155,7 @@ def _filtered(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun
     return by, tool.ordered(chosen, by)
 
 
-def _bounded(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
+def _newest_runs(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
     """The runs without the oldest of those that would have to be read from profiles, if these are many."""
     unread = [run.id for run in runs if not run.is_stored]
     left_out = set(unread[:-MOST_READ])

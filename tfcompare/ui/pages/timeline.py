@@ -77,7 +77,7 @@ def show(pair: Pair, options: Options) -> None:
     key, token = _key_of(KEY, shown), f"{key_of(shown)} {aligned.steps} {options.align}"
     state = state_of(key, token)
     state = replace(state, look=replace(state.look, stretch=options.stretch, find=options.find))
-    state = _arrived(aligned, options, state)
+    state = _follow_link(aligned, options, state)
     address = st.query_params.to_dict() | address_of(state)
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in (*OF_HOSTS, *STEPS) if name in address}
     labels = compared.canvas_labels(timeline_panels.in_words(aligned, state, shown.names))
@@ -123,7 +123,7 @@ def _key_of(drawing: str, shown: ShownHosts) -> str:
     return f"{drawing}_{crc32(repr((_ids(shown.pair), shown.host)).encode())}"
 
 
-def _arrived(aligned: Aligned, options: Options, state: State) -> State:
+def _follow_link(aligned: Aligned, options: Options, state: State) -> State:
     """The state with what a link from another page points to: the op, kernel or moment that its address names.
 
     What the user did since then takes precedence.

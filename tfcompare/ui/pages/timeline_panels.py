@@ -28,7 +28,7 @@ from tfcompare.views.timeline.drawing import default_window_us
 from tfcompare.views.timeline.host_pair import Meeting
 from tfcompare.views.timeline.hosts import ShownHosts
 from tfcompare.views.timeline.selection import Selected, select
-from tfcompare.views.timeline.trace import chrome_trace, traced
+from tfcompare.views.timeline.trace import chrome_trace, to_trace
 from tfcompare.views.timeline.view import Compared, ran_in
 from tfcompare.views.verdict_marks import text_of
 
@@ -162,5 +162,5 @@ def _trace(pair: Pair, aligned: Aligned, window_us: tuple[float, float] | None =
     for number, (run, side, zero) in enumerate(zip(pair.runs, aligned.timelines.sides, aligned.zero_ps, strict=False)):
         timeline = replace(side.timeline, zero_ps=zero)
         name = run.name if pair.baseline.name != pair.candidate.name else f"{run.name} ({number + 1})"
-        hosts.append(traced(run, name, timeline, *(window_us or ())))
+        hosts.append(to_trace(run, name, timeline, *(window_us or ())))
     return gzip.compress("".join(chrome_trace(hosts)).encode(), compresslevel=6)

@@ -314,7 +314,7 @@ def choose(declared: Sequence[Option], names: Sequence[str], subject: Subject, o
     those without a widget; says so if an address has a value that this pair does not offer."""
     for one in declared:
         if one.is_in_address:
-            options = replace(options, **{one.name: _linked(one, subject, options)})
+            options = replace(options, **{one.name: _link(one, subject, options)})
         elif one.name in names:
             value = _widget(one, subject, options) if one.is_open(subject, options) else one.preset(subject, options)
             options = replace(options, **{one.name: value})
@@ -324,11 +324,11 @@ def choose(declared: Sequence[Option], names: Sequence[str], subject: Subject, o
 def preset(declared: Sequence[Option], subject: Subject, options: Any) -> Any:
     """The options before any widget is shown: what the address says, or else what holds where none is chosen."""
     for one in declared:
-        options = replace(options, **{one.name: _linked(one, subject, options)})
+        options = replace(options, **{one.name: _link(one, subject, options)})
     return options
 
 
-def _linked(one: Option, subject: Subject, options: Any) -> Any:
+def _link(one: Option, subject: Subject, options: Any) -> Any:
     """The value in the address if it can be chosen and is no label, or else the one that holds without a choice."""
     value, offered = st.query_params.get(one.key), one.offered(subject, options)
     is_offered = one.is_in_address if offered is None else value in offered

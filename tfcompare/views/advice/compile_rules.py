@@ -20,7 +20,7 @@ FEWEST_TRACINGS = 3
 """A function that creates variables is traced twice when it is first called."""
 
 
-def _repeated(facts: Facts, phase: str) -> pd.DataFrame:
+def _repeat(facts: Facts, phase: str) -> pd.DataFrame:
     """Functions traced again, or compiled several times, or for which the profile has other programs; those of the
     slowest host."""
     rows = facts.compilations[facts.compilations["phase"] == phase]
@@ -31,7 +31,7 @@ def _repeated(facts: Facts, phase: str) -> pd.DataFrame:
 
 def _again_us(facts: Facts, phase: str) -> float:
     """The time of all but the first time, which counts as the longest; for functions with other programs, of all."""
-    rows = _repeated(facts, phase)
+    rows = _repeat(facts, phase)
     first = rows["longest_us"].where(rows["programs"] <= rows["occurrences"], 0.0)
     return float((rows["total_time_us"] - first).sum())
 
@@ -58,7 +58,7 @@ def recompiling(facts: Facts) -> Found | None:
     """A function is compiled again and again, most often because the shapes of its arguments change."""
     if not RECOMPILE_SHARE.of(facts) >= WORTH_IT:
         return None
-    row = longest(_repeated(facts, COMPILING), "total_time_us")
+    row = longest(_repeat(facts, COMPILING), "total_time_us")
     count = _count(str(row["function"]), COMPILING)
     text = (
         f"{_function(row)} was compiled {_times(count, facts)} during the capture{_shapes(row)}. Compiling functions "
@@ -101,7 +101,7 @@ def retracing(facts: Facts) -> Found | None:
     """TensorFlow traces a function again and again."""
     if facts.is_jax or not RETRACE_SHARE.of(facts) >= WORTH_IT:
         return None
-    row = longest(_repeated(facts, TRACING), "total_time_us")
+    row = longest(_repeat(facts, TRACING), "total_time_us")
     count = _count(str(row["function"]), TRACING)
     text = (
         f"{_function(row)} was traced {_times(count, facts)} during the capture: each new shape and each new Python "

@@ -225,11 +225,11 @@ def shard(facts: Facts) -> Found | None:
 
 def late_shard(facts: Facts) -> Found | None:
     """Elements are made that `shard` then drops, and no reader below it is known on several hosts (`shard`)."""
-    if not facts.waits_for_input or shard(facts) is not None or math.isnan(_dropped(facts)):
+    if not facts.waits_for_input or shard(facts) is not None or math.isnan(_drop(facts)):
         return None
     label = "Waiting for what is below `shard`, per step"
     time = Figure(label, "µs", lambda f: f.iterator_us(set(_makers_below_shard(f)["long_name"])))
-    dropped = Figure("Elements that `shard` drops", SHARE, _dropped)
+    dropped = Figure("Elements that `shard` drops", SHARE, _drop)
     saves = share_of(time.of(facts), facts.step_us) * dropped.of(facts)
     if not saves >= WORTH_IT:
         return None
@@ -243,10 +243,10 @@ def late_shard(facts: Facts) -> Found | None:
 
 def late_casts(facts: Facts) -> Found | None:
     """Elements are widened to floats before other work is done on them."""
-    if not facts.waits_for_input or math.isnan(_widened(facts)[1]):
+    if not facts.waits_for_input or math.isnan(_widen(facts)[1]):
         return None
-    narrow = Figure("Element before the cast", "bytes", lambda f: _widened(f)[0])
-    wide = Figure("Element after the cast", "bytes", lambda f: _widened(f)[1])
+    narrow = Figure("Element before the cast", "bytes", lambda f: _widen(f)[0])
+    wide = Figure("Element after the cast", "bytes", lambda f: _widen(f)[1])
     text = (
         f"An element grows from {narrow.text(facts)} to {wide.text(facts)} by a cast to a float type, and later steps "
         "of the pipeline then move the larger one. Crop, flip, shuffle and batch the small type, and call "
@@ -318,7 +318,7 @@ def _makers_below_shard(facts: Facts) -> pd.DataFrame:
     return rows[~rows["iterator"].map(transformation).isin(_PASSING_ON)]
 
 
-def _dropped(facts: Facts) -> float:
+def _drop(facts: Facts) -> float:
     """The share of the elements that `shard` drops: 1 − its calls ÷ those of what it asks; NaN where it asks nothing of
     what makes elements."""
     if facts.pipeline is None or _makers_below_shard(facts).empty:
@@ -329,7 +329,7 @@ def _dropped(facts: Facts) -> float:
     return 1 - share_of(float(shards["calls"].sum()), float(asked["calls"].sum()))
 
 
-def _widened(facts: Facts) -> tuple[float, float]:
+def _widen(facts: Facts) -> tuple[float, float]:
     """Bytes of an element before and after the cast below which other work is done; NaN twice where there is none."""
     rows = pd.DataFrame() if facts.pipeline is None else facts.pipeline.iterators
     by_id = {str(row["iterator_id"]): row for _, row in rows.iterrows()}

@@ -33,7 +33,7 @@ TPU_GUIDE = "https://cloud.google.com/tpu/docs/performance-guide"
 MEMORY_GUIDE = f"{GUIDE}#memory_profile_tool"
 
 
-def _used(memory: pd.DataFrame) -> pd.Series:
+def _used_bytes(memory: pd.DataFrame) -> pd.Series:
     """The share of its capacity that each memory takes at its peak; NaN where there is no capacity."""
     return memory["peak_bytes"] / memory["capacity_bytes"].where(memory["capacity_bytes"] > 0)
 
@@ -75,7 +75,7 @@ def _name(row: pd.Series) -> str:
 
 def full(facts: Facts) -> Found | None:
     """A memory's peak comes near to its capacity."""
-    worst = _worst(facts.memory, _used(facts.memory))
+    worst = _worst(facts.memory, _used_bytes(facts.memory))
     if worst is None or not worst[1] >= FULL:
         return None
     peak, capacity, share, _ = _figures(worst[0])
@@ -95,7 +95,7 @@ def full(facts: Facts) -> Found | None:
 
 def fragmented(facts: Facts) -> Found | None:
     """The free space of a well-filled memory is fragmented."""
-    worst = _worst(facts.memory, facts.memory["fragmentation"].where(_used(facts.memory) >= FILLED, 0.0))
+    worst = _worst(facts.memory, facts.memory["fragmentation"].where(_used_bytes(facts.memory) >= FILLED, 0.0))
     if worst is None or not worst[1] >= FRAGMENTED:
         return None
     _, _, share, fragmentation = _figures(worst[0])

@@ -111,20 +111,20 @@ def _misfit(
         elements = min(elements * size, _MOST_ELEMENTS)
     if order is None:
         odd = [size for size in dimensions[-2:] if size > 1 and size % TENSOR_CORE_MULTIPLE]
-        return (shape, odd[-1], _padded(odd[-1], TENSOR_CORE_MULTIPLE), elements) if odd else None
+        return (shape, odd[-1], _pad(odd[-1], TENSOR_CORE_MULTIPLE), elements) if odd else None
     minor = [int(i) for i in order.split(",")[:2] if i and int(i[:3]) < len(dimensions)]
     if sublanes is None or lanes is None or len(minor) < 2 or not elements:
         return None
     tiles = {minor[0]: int(lanes[:6]), minor[1]: int(sublanes[:6])}
-    ratios = {i: _padded(dimensions[i], tile) / dimensions[i] for i, tile in tiles.items() if tile}
+    ratios = {i: _pad(dimensions[i], tile) / dimensions[i] for i, tile in tiles.items() if tile}
     growth = math.prod(ratios.values())
     if growth < MOSTLY_PADDING:
         return None
     worst = max(ratios, key=ratios.__getitem__)
-    return shape, dimensions[worst], _padded(dimensions[worst], tiles[worst]), int(elements * (growth - 1))
+    return shape, dimensions[worst], _pad(dimensions[worst], tiles[worst]), int(elements * (growth - 1))
 
 
-def _padded(size: int, multiple: int) -> int:
+def _pad(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 

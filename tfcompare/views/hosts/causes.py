@@ -106,7 +106,7 @@ def _often(run: Run, rows: pd.DataFrame, ops: list[str], name: str, others: list
 
 
 def _count(run: Run, rows: pd.DataFrame, host: str, ops: list[str]) -> float:
-    included, steps = _included(rows, host), run.table("op_steps", host=host)
+    included, steps = _included_steps(rows, host), run.table("op_steps", host=host)
     mine = steps[steps["op_name"].isin(ops) & steps["step"].isin(included)]
     return float(mine["occurrences"].sum()) / max(len(included), 1)
 
@@ -148,10 +148,10 @@ def _compared(rows: pd.DataFrame, name: str) -> list[str]:
 def _shares(run: Run, rows: pd.DataFrame, host: str, parts: tuple[str, ...]) -> pd.DataFrame:
     """The rows of `RunTables.op_shares` in these parts of the included steps."""
     shares = run.tables.op_shares(host)
-    return shares[shares["step_part"].isin(parts) & shares["step"].isin(_included(rows, host))]
+    return shares[shares["step_part"].isin(parts) & shares["step"].isin(_included_steps(rows, host))]
 
 
-def _included(rows: pd.DataFrame, host: str) -> Any:
+def _included_steps(rows: pd.DataFrame, host: str) -> Any:
     """The numbers of the included steps of a host."""
     return rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
 
@@ -159,7 +159,7 @@ def _included(rows: pd.DataFrame, host: str) -> Any:
 def _op_times(run: Run, rows: pd.DataFrame, host: str, part: str) -> pd.Series:
     """The mean time per included step of each op in a part; of input, of each iterator with the ops that it calls."""
     shares = _shares(run, rows, host, (part,))
-    steps = len(_included(rows, host))
+    steps = len(_included_steps(rows, host))
     key = shares["op_name"]
     if part == INPUT:
         key = shares["stage"].astype("str").where(shares["stage"].astype("str") != "", key)

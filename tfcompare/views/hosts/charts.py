@@ -33,7 +33,7 @@ _PANEL_PIXELS, _SLANTED_PIXELS = 180, 60
 """The height of a panel of columns, and what names at an angle take below it."""
 
 
-def value_range(matrices: Sequence[pd.DataFrame]) -> tuple[float, float]:
+def colour_range(matrices: Sequence[pd.DataFrame]) -> tuple[float, float]:
     """The common colour scale of heat maps, in µs.
 
     It reaches as far as the host with the longest median: single outliers do not stretch it, but a slow host shows.

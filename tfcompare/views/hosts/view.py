@@ -191,7 +191,7 @@ def _heat_map(pair: Pair, options: Options, which: int) -> Any:
     order = "the slowest on top" if pair.is_single or which else f"in the order of {pair.letters[-1]}"
     of = options.by if len(rows) == 1 else PLURALS[options.by]
     size = f"{len(rows):,} {of} × {rows.shape[1]:,} steps, {order}"
-    limits = charts.value_range([one for one in matrices[:2] if one.size])
+    limits = charts.colour_range([one for one in matrices[:2] if one.size])
     return charts.heat_map(title if pair.is_single else f"{title}, {pair.letters[which]}", size, rows, limits)
 
 

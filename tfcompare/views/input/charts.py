@@ -103,7 +103,7 @@ def _step_hover(frame: pd.DataFrame) -> NDArray[np.object_]:
     return np.column_stack([frame["step"].astype(str), *times, share, frame["host"].map(style.safe), excluded])
 
 
-def input_shares(series: Series) -> go.Figure:
+def input_share_per_step(series: Series) -> go.Figure:
     """The share of every step spent waiting for input, all runs on one axis.
 
     The frames are those of `step_times`, with `input_share`, a fraction of 1.

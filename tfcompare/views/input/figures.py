@@ -99,16 +99,16 @@ def wait_of_side(side: Side) -> InputWait:
     known = [wait for wait in waits if wait.is_known]
     if (len(waits) == 1 and side.iterations == 1) or not known:
         return waits[0]
-    step = _pooled([wait.step_time_us for wait in known], side.iterations)
-    waiting = _pooled([wait.input_time_us for wait in known], side.iterations)
-    share = _pooled([wait.share for wait in known], 1)
+    step = _pool_captures([wait.step_time_us for wait in known], side.iterations)
+    waiting = _pool_captures([wait.input_time_us for wait in known], side.iterations)
+    share = _pool_captures([wait.share for wait in known], 1)
     of_step = waiting.average / step.average
     unexplained = mean_of([wait.unexplained for wait in known])
     steps = sum(wait.steps for wait in known)
     return InputWait(level_of(of_step), steps, step, waiting, replace(share, average=of_step), unexplained)
 
 
-def _pooled(spreads: Sequence[Spread], iterations: int) -> Spread:
+def _pool_captures(spreads: Sequence[Spread], iterations: int) -> Spread:
     average, deviation = mean_of([one.average for one in spreads]), mean_of([one.deviation for one in spreads])
     ends = min(one.smallest for one in spreads), max(one.largest for one in spreads)
     return Spread(*(value / iterations for value in (average, deviation, *ends)))

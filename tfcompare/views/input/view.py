@@ -49,7 +49,7 @@ BY_THEIR_NAMES = (
 )
 
 
-def _categories(pair: Pair, _options: Any) -> dict[str, str]:
+def _category_choices(pair: Pair, _options: Any) -> dict[str, str]:
     diff = pair.diff("input_pipeline")
     there = pair.cached("input categories", lambda: {*diff["category"], *diff["category_candidate"].dropna()})
     return {name: name for name in INPUT_CATEGORIES if name in there}
@@ -60,7 +60,7 @@ class Options:
     """Which input ops are shown, and the input wait of each step as a time or as a share of it."""
 
     filter: str = option("", "Filter", hint="words in the name", help=FILTER_HELP)
-    category: str | None = option(None, "Category", _categories)
+    category: str | None = option(None, "Category", _category_choices)
     wait_as: Literal["time", "share"] = option("time", "Input wait as", {"time": "time", "share": "share"})
 
 
@@ -248,7 +248,7 @@ def _wait(pair: Pair, options: Options) -> Any:
     series = _steps(pair)
     if not may_draw(frame for _, frame in series):
         return None
-    return charts.input_shares(series) if options.wait_as == "share" else charts.step_times(series)
+    return charts.input_share_per_step(series) if options.wait_as == "share" else charts.step_times(series)
 
 
 @cached_per_pair

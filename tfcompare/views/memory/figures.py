@@ -78,7 +78,7 @@ def memory_pairs(baseline: pd.DataFrame, candidate: pd.DataFrame, hosts: Hosts) 
     Unmatched memories follow the pairs.
     """
     ours = {memory: (memory, peak) for memory, peak in _peaks(baseline)}
-    theirs = {_renamed(memory, hosts): (memory, peak) for memory, peak in _peaks(candidate)}
+    theirs = {_rename_levels(memory, hosts): (memory, peak) for memory, peak in _peaks(candidate)}
     ranked = []
     for key in {**ours, **theirs}:
         sides = ours.get(key), theirs.get(key)
@@ -103,7 +103,7 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
     metrics = [column.name for column in schema.MEMORY_SUMMARY.metrics]
     sides = []
     for role, memory in zip(SIDES, pair.memories, strict=True):
-        rows = _of(summary_diff, memory and (memory if role == "baseline" else _renamed(memory, hosts)))
+        rows = _of(summary_diff, memory and (memory if role == "baseline" else _rename_levels(memory, hosts)))
         sides.append([float(rows[f"{metric}_{role}"].iloc[0]) if len(rows) else math.nan for metric in metrics])
     return {metric: (ours, theirs) for metric, ours, theirs in zip(metrics, *sides, strict=True)}
 
@@ -122,7 +122,7 @@ def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
     ]
 
 
-def _renamed(memory: Memory, hosts: Hosts) -> Memory:
+def _rename_levels(memory: Memory, hosts: Hosts) -> Memory:
     """The candidate's memory with the baseline's name for its host, as in a diff."""
     return Memory(hosts.get(memory.host, memory.host), memory.memory_id)
 
@@ -144,7 +144,7 @@ def peak_diff(
     `evidence` of their ops; the rows then have the baseline's names.
     """
     if pair.has_one_name:
-        there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))
+        there = pair.baseline or (pair.candidate and _rename_levels(pair.candidate, hosts))
         return _of(whole, there)
     ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))

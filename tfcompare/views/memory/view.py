@@ -166,11 +166,11 @@ CHARTS: dict[str, Make] = {
 }
 
 
-def _planned(pair: Pair) -> Iterator[Block]:
+def _planned_memory(pair: Pair) -> Iterator[Block]:
     """Where the memory is that XLA planned, for runs without memory events: of JAX on CPUs nothing else is recorded."""
     if any(len(rows) for rows in pair.tables("hlo_memory")):
         yield Links([Link("Show the buffers that XLA planned", "xla")])
 
 
 WHY_NOT = without_rows("No memory events were captured.", "memory_summary")
-VIEW = View("memory", "Memory", blocks, CHARTS, WHY_NOT, HOW_TO_RECORD, Options, instead=_planned)
+VIEW = View("memory", "Memory", blocks, CHARTS, WHY_NOT, HOW_TO_RECORD, Options, instead=_planned_memory)

@@ -233,12 +233,12 @@ def measured(run: Run, metric: Metric) -> Value:
     if metric.kind in (STEP_TIME, PART) and not run.info.has_step_times:
         return Value(problem=run.why_untimed)
     if metric.kind == STEP_TIME:
-        value = _estimated(steps.times("duration_us"))
+        value = _estimate_rows(steps.times("duration_us"))
         return _step_time(value.value, value.low, value.high)
     if metric.kind == THROUGHPUT:
         return _throughput(*steps_per_s(run))
     if metric.kind == PART:
-        return _estimated(StepsOf.of(steps_of_straggler(run.table("steps"))).times(metric.pattern))
+        return _estimate_rows(StepsOf.of(steps_of_straggler(run.table("steps"))).times(metric.pattern))
     if metric.kind == KERNEL:
         chosen, cells = (
             _matching(run.tables.host_table("kernel_stats")["kernel_name"], metric.pattern),
@@ -246,12 +246,12 @@ def measured(run: Run, metric: Metric) -> Value:
         )
         own = cells[chosen[cells["row"].to_numpy()]]
         found = _by_step(steps.numbers, own["step"], own["time_us"])
-        return Value(problem="no kernel matches in any step") if found is None else _estimated(steps.split(found))
+        return Value(problem="no kernel matches in any step") if found is None else _estimate_rows(steps.split(found))
     found = _op_times(run, metric.pattern, steps.numbers)
-    return Value(problem="no op matches in any step") if found is None else _estimated(steps.split(found))
+    return Value(problem="no op matches in any step") if found is None else _estimate_rows(steps.split(found))
 
 
-def _estimated(times: Times) -> Value:
+def _estimate_rows(times: Times) -> Value:
     """The mean with the confidence interval from these steps alone."""
     if not times.included.size:
         return Value(problem="no step counts")

@@ -161,7 +161,7 @@ def eager_share(run: Run, host: str | None = None) -> float:
 
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
-    included = _included(run, host)
+    included = _included_steps(run, host)
     every = run.tables.annotation_shares(host)
     shares, around = (one[one["step"].isin(included["step"])] for one in (run.tables.op_shares(host), every))
     count = max(len(run.table("steps", host=host)) - 1, 1)  # from the first step to the start of the last
@@ -191,7 +191,7 @@ def host_steps_of(side: Side) -> HostSteps:
 
 def steps_of_captures(side: Side) -> pd.DataFrame:
     """The included steps of all captures of a run, as in `HostSteps`, with times per iteration."""
-    each = side.each(_included)
+    each = side.each(_included_steps)
     if side.iterations > 1:
         times = ["duration_us", *STEP_PARTS]
         each = [steps.assign(**(steps[times] / side.iterations)) for steps in each]
@@ -200,7 +200,7 @@ def steps_of_captures(side: Side) -> pd.DataFrame:
     return pd.concat([steps.assign(capture=number) for number, steps in enumerate(each)], ignore_index=True)
 
 
-def _included(run: Run, host: str | None) -> pd.DataFrame:
+def _included_steps(run: Run, host: str | None) -> pd.DataFrame:
     steps = run.table("steps", host=host)
     return steps[steps["included"].astype(bool)]
 

@@ -102,7 +102,7 @@ def by_line(rows: pd.DataFrame) -> pd.DataFrame:
     """
     ours, theirs = (rows[f"source_{side}"].fillna("").astype(str) for side in SIDES)
     is_pair = (rows["status"] == MATCHED) & (ours != "") & (theirs != "")
-    moved, now = _moved(ours[is_pair], theirs[is_pair]), theirs[is_pair].groupby(ours[is_pair]).agg(_most_frequent)
+    moved, now = _moved_line(ours[is_pair], theirs[is_pair]), theirs[is_pair].groupby(ours[is_pair]).agg(_most_frequent)
     is_theirs = (rows["status"] == ADDED) | (ours == "")
     line = ours.mask(is_theirs, theirs.map(lambda one: moved.get(one, one)))
     candidate = line.map(lambda one: now.get(one, one)).mask(is_theirs & ~theirs.isin(moved), theirs)
@@ -117,7 +117,7 @@ def by_line(rows: pd.DataFrame) -> pd.DataFrame:
     return found.loc[order].reset_index(drop=True)
 
 
-def _moved(ours: pd.Series, theirs: pd.Series) -> dict[str, str]:
+def _moved_line(ours: pd.Series, theirs: pd.Series) -> dict[str, str]:
     """The baseline's line for each line of the candidate whose matched instructions all have that one."""
     lines: dict[str, set[str]] = defaultdict(set)
     for one, other in zip(ours, theirs, strict=True):

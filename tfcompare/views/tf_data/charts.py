@@ -246,7 +246,7 @@ def _facts(row: pd.Series, call_start_us: float) -> list[str]:
 def node_details(row: pd.Series, call_start_us: float) -> str:
     """All facts about a node."""
     several = f" ({row['alike']} of the same kind, summed)" if row["alike"] > 1 else ""
-    facts = [f"<b>{style.safe(row['iterator'])}</b>{several}", *_wrapped(row["long_name"], "::")]
+    facts = [f"<b>{style.safe(row['iterator'])}</b>{several}", *_wrap(row["long_name"], "::")]
     if row["mark"]:
         facts.append(style.safe(f"{MARKS[row['mark']]}{row['change']}"))
     if row["skipped"]:
@@ -272,7 +272,7 @@ def node_details(row: pd.Series, call_start_us: float) -> str:
     }
     for name, value in details.items():
         if value:
-            facts += _wrapped(f"{name}: {value}", ", ")
+            facts += _wrap(f"{name}: {value}", ", ")
     return "<br>".join(facts)
 
 
@@ -289,7 +289,7 @@ def _fill(row: pd.Series) -> str:
     return f"{round(fill, 1):,g}{f' of {limit}' if pd.notna(limit) else ''}"
 
 
-def _wrapped(text: str, at: str, width: int = 70) -> list[str]:
+def _wrap(text: str, at: str, width: int = 70) -> list[str]:
     """The text in lines of about this width, broken after `at`; escaped."""
     lines = [""]
     parts = text.split(at)

@@ -190,7 +190,7 @@ def figure(pair: Pair, choice: ChosenExecution, role: int) -> Any:
 def _graphs(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
     """The graphs of both sides, and their figures."""
 
-    def make() -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
+    def graphs_and_figures() -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
         sides = _analyses(pair, choice)
         ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
         # the long names in all executions of the pipelines shown
@@ -205,7 +205,7 @@ def _graphs(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], t
         ours_drawn, theirs_drawn = zip(pair.sides, drawn, texts, strict=True)
         return drawn, pipeline_graphs((ours_drawn, theirs_drawn), execution)
 
-    return pair.cached(("tf_data_graphs", choice.key), make)
+    return pair.cached(("tf_data_graphs", choice.key), graphs_and_figures)
 
 
 def _iterators(pair: Pair, choice: ChosenExecution) -> Table:

@@ -43,7 +43,7 @@ HOW_TO_READ = (
 
 
 def _hosts(pair: Pair, _options: Any) -> dict[str, str]:
-    return {str(host): str(host) for host in _ranked(pair)["host"]}
+    return {str(host): str(host) for host in _rank_executions(pair)["host"]}
 
 
 def _names(pair: Pair, options: Options) -> dict[str, str]:
@@ -121,16 +121,16 @@ def change(
     if are_bound == (False, False):
         return f"Neither run is input-bound. {mean}"
     if are_bound[1]:
-        return f"{theirs} is input-bound{_blamed(candidate)}, {ours} is not. {mean}"
-    return f"{theirs} is not input-bound, {ours} is{_blamed(baseline)}. {mean}"
+        return f"{theirs} is input-bound{_blamed_iterators(candidate)}, {ours} is not. {mean}"
+    return f"{theirs} is not input-bound, {ours} is{_blamed_iterators(baseline)}. {mean}"
 
 
 def finding(analysis: Analysis, is_bound: bool) -> str:
     """`the mean call takes 8.22 ms (bottleneck: Map)`."""
-    return f"the mean call takes {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
+    return f"the mean call takes {format_time_us(analysis.mean_us)}{_blamed_iterators(analysis) if is_bound else ''}"
 
 
-def _blamed(analysis: Analysis) -> str:
+def _blamed_iterators(analysis: Analysis) -> str:
     bottleneck = analysis.usual_bottleneck
     return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
 
@@ -209,7 +209,7 @@ def _are_renamed(rows: pd.DataFrame) -> bool:
 
 
 @cached_per_pair
-def _ranked(pair: Pair) -> pd.DataFrame:
+def _rank_executions(pair: Pair) -> pd.DataFrame:
     """The pipelines, that of the longest call first and those that only feed a device last; `name` tells them apart."""
     rows = largest_first(pair, schema.TF_DATA_PIPELINES, pair.diff("tf_data_pipelines"))
     longest = rows[by_role("max_latency_us")].max(axis=1)
@@ -227,7 +227,7 @@ def _name(row: dict[Any, Any]) -> str:
 
 
 def _on_host(pair: Pair, options: Options) -> pd.DataFrame:
-    rows = _ranked(pair)
+    rows = _rank_executions(pair)
     return rows[rows["host"] == options.tf_host]
 
 

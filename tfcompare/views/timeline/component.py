@@ -19,7 +19,7 @@ Span = tuple[int, int]
 """(side, position in its table of spans)"""
 
 _CANVAS = Path(__file__).parent / "canvas"
-_SCRIPTS = ("axis.js", "find.js", "draw.js", "head.js", "controls.js", "tips.js", "pointers.js", "keys.js", "mount.js")
+_SCRIPTS = ("axis.js", "find.js", "draw.js", "ruler.js", "controls.js", "tips.js", "pointers.js", "keys.js", "mount.js")
 
 
 def script() -> str:

@@ -136,7 +136,7 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
     rows = np.flatnonzero((lane != NONE) & (layout.number < shown[lane]))
     low, high = (axis.ps(time) for time in window)
     pixel_ps = (high - low) // max(look.width_px, 1)
-    marked, most = _found(side, look.find), MOST_RECTANGLES // len(aligned.timelines.sides)
+    marked, most = _find_spans(side, look.find), MOST_RECTANGLES // len(aligned.timelines.sides)
     drawn = rectangles(layout, rows, (low, high), pixel_ps, aligned.partner_ps[number], marked, most=most)
     spans = side.timeline.spans.iloc[drawn.span]
     is_one = drawn.count == 1
@@ -197,7 +197,7 @@ def _kinds(op_type: pd.Series) -> npt.NDArray[np.int8]:
     return np.array([*colours, KINDS], np.int8)[op_type.cat.codes.to_numpy()]
 
 
-def _found(side: SideTimeline, text: str) -> Bools:
+def _find_spans(side: SideTimeline, text: str) -> Bools:
     """Which spans have every word of a text in their name, op or op type; none for an empty text."""
     spans, words = side.timeline.spans, text.casefold().split()
     marked = np.full(len(spans), bool(words))
@@ -215,7 +215,7 @@ def found(aligned: Aligned, text: str) -> list[int]:
     numbers = []
     for number, side in enumerate(aligned.timelines.sides):
         is_shown = aligned.timelines.lane_numbers[number][side.timeline.spans["lane"]] != NONE
-        numbers.append(int((_found(side, text) & is_shown & aligned.starts_within(number)).sum()))
+        numbers.append(int((_find_spans(side, text) & is_shown & aligned.starts_within(number)).sum()))
     return numbers
 
 

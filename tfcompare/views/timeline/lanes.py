@@ -62,7 +62,7 @@ def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
         name = lanes["line"].map(_name)
         sides.append(lanes.assign(name=name, kind=name.map(lambda text: _NUMBER.sub("#", text))))
     alone = ((int(lane), None) for lane in sides[0].index)
-    pairs = [_labelled(sides, both) for both in (alone if len(sides) == 1 else _paired(*sides))]
+    pairs = [_label(sides, both) for both in (alone if len(sides) == 1 else _pair_up(*sides))]
     pairs.sort(key=lambda one: one[1])
     count, seen, found = Counter(pair.label for pair, _ in pairs), Counter[str](), []
     for pair, _ in pairs:
@@ -77,7 +77,7 @@ def _name(line: str) -> str:
     return _CONTENTS.sub(lambda found: ",".join(sorted(found[0].split(","))), _ID.sub("", line))
 
 
-def _paired(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
+def _pair_up(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
     """All lanes of both sides, in pairs as far as they have a counterpart."""
     left = {0: ours, 1: theirs}
     for key in ("line", "name", "kind"):
@@ -94,7 +94,7 @@ def _paired(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
     yield from ((None, lane) for lane in left[1].index)
 
 
-def _labelled(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple[bool, bool, str, float, str]]:
+def _label(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple[bool, bool, str, float, str]]:
     """The pair with its label, and its place among the others."""
     rows = [side.loc[lane].to_dict() for side, lane in zip(sides, lanes, strict=False) if lane is not None]
     plane, name = str(rows[0]["plane"]), str(rows[0]["name"])

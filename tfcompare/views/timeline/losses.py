@@ -57,7 +57,7 @@ def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     rows = _outermost(aligned)
     if rows.empty or late_us * (aligned.lengths_ps[1] - aligned.lengths_ps[0]) < 0:
         return []
-    alone = [_unmatched(aligned, i) for i in (0, 1)]
+    alone = [_losses_of_unmatched(aligned, i) for i in (0, 1)]
     gaps, busy = zip(*(_before_each(aligned, rows, i, alone[i]) for i in (0, 1)), strict=True)
     in_op = rows.assign(is_wait=False, is_unmatched=False, begin=rows["start_0"], theirs=rows["duration_1"])
     in_op["lost"] = rows["duration_1"] - rows["duration_0"]
@@ -105,7 +105,7 @@ def _before_each(aligned: Aligned, rows: pd.DataFrame, side: int, alone: pd.Data
     return gap, pd.Series(covered.covered_between((start - gap).to_numpy(), start.to_numpy()), start.index)
 
 
-def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
+def _losses_of_unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
     """`op_name`, `start` and `end` (ps) of the step's comparable spans that have no partner, by their start."""
     assert aligned.pairs is not None
     spans = aligned.timelines.sides[side].timeline.spans

@@ -47,7 +47,7 @@ class Selected:
 def select(aligned: Aligned, side: int, span: int) -> list[Selected | None]:
     """The span and its partner, baseline first, None for a side without; empty if there is no such span."""
     spans = _with_partner(aligned, side, span)
-    return [None if one == NONE else _selected(aligned, number, one) for number, one in enumerate(spans)]
+    return [None if one == NONE else _select(aligned, number, one) for number, one in enumerate(spans)]
 
 
 def most_changed_of(aligned: Aligned, op_name: str) -> tuple[int, int] | None:
@@ -99,7 +99,7 @@ def _step(side: SideTimeline, number: int) -> str:
     return str(position) if position == number else f"{position} (number {number})"
 
 
-def _selected(aligned: Aligned, side: int, span: int) -> Selected:
+def _select(aligned: Aligned, side: int, span: int) -> Selected:
     timelines = aligned.timelines
     spans = timelines.sides[side].timeline.spans
     row = spans.iloc[span]
@@ -193,7 +193,7 @@ def wall_times(
     rows = np.flatnonzero(here)
     low, high = np.maximum(start[rows], begin), np.minimum(start[rows] + duration[rows], until)
     innermost = _segments(spans["lane"].to_numpy()[rows].astype(np.int64), low, high)
-    times, busy_ps = _divided(*innermost[:2])
+    times, busy_ps = _divide(*innermost[:2])
     by_op = np.bincount(op[rows][innermost[2]], times, minlength=int(op.max(initial=-1)) + 1)
     count = np.bincount(op[rows], minlength=len(by_op))
     table = pd.DataFrame({"wall_time_us": by_op / PS_PER_US, "occurrences": count})
@@ -231,7 +231,7 @@ def _innermost(lane: Array, start: Array, end: Array, stack: Array, starts: Arra
     return count
 
 
-def _divided(start: Int64, end: Int64) -> tuple[Floats, int]:
+def _divide(start: Int64, end: Int64) -> tuple[Floats, int]:
     """(for each segment its time, where segments that overlap share it equally; the time that any of them covers)."""
     edges = np.unique(np.concatenate([start, end]))
     if not len(edges):

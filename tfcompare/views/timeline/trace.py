@@ -40,7 +40,7 @@ class Traced:
     memory: pd.DataFrame
 
 
-def traced(
+def to_trace(
     run: Run, name: str, timeline: HostTimeline, from_us: float | None = None, to_us: float | None = None
 ) -> Traced:
     """What to trace of one host of a run: what overlaps a window, in µs since the timeline's time 0; None: open end."""

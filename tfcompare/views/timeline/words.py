@@ -124,7 +124,7 @@ def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str], host
     change_us = (aligned.lengths_ps[1] - aligned.lengths_ps[0]) / PS_PER_US
     is_more = not aligned.meeting and abs(sum(one.lost_us for one in places)) > CLEARLY_MORE * abs(change_us)
     on = f"On {host}, " if host else ""
-    return f"{on}{letters[1]} {_verb(places)} most {_joined(texts)}.{_MORE if is_more else ''}"
+    return f"{on}{letters[1]} {_verb(places)} most {_join(texts)}.{_MORE if is_more else ''}"
 
 
 def _verb(places: Sequence[Loss]) -> str:
@@ -149,7 +149,7 @@ def _place(loss: Loss, name: str) -> str:
     return f"waiting before {name}" if loss.is_wait else f"in {name}"
 
 
-def _joined(texts: list[str]) -> str:
+def _join(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
@@ -168,7 +168,7 @@ def alone(aligned: Aligned, host: str = "") -> str:
     times = zip(names, rows["wall_time_us_baseline"], strict=True)
     ops = [f"{as_code(name)} ({format_time_us(us)})" for name, us in times]
     idle = f"for {format_percent(1 - share)} of it, no op runs there"
-    return f"{first} Longest on the {place_word(place)}: {_joined(ops)}; {idle}."
+    return f"{first} Longest on the {place_word(place)}: {_join(ops)}; {idle}."
 
 
 def covered(coverage: pd.DataFrame, letters: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
     for space, *largest in peaks(buffers).itertuples(index=False, name=None):
         here = buffers[buffers["memory_space"] == space]
         over_time: Block = Text(NO_ORDER, "quiet")
-        if _has_order(_lines(pair, program, rows, space)):
+        if _any_has_order(_lines(pair, program, rows, space)):
             name = "xla_memory" if space == MAIN_MEMORY else f"xla_memory_{space}"
             over_time = Chart(name, partial(chart, pair, program, rows, chosen, space), on=(program, chosen))
         if space == MAIN_MEMORY or (shown["memory_space"] == space).any():
@@ -60,7 +60,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
 def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int = MAIN_MEMORY) -> Any:
     """The live bytes over program order as a figure, with the chosen buffer; None if the compiler recorded no order."""
     lines = _lines(pair, program, rows, space)
-    if not _has_order(lines):
+    if not _any_has_order(lines):
         return None
     every = _buffers(pair, program, rows)
     of_space = every[(buffer_key(every) == chosen) & (every["memory_space"] == space)]
@@ -81,7 +81,7 @@ def _lines(pair: Pair, program: str, rows: pd.DataFrame, space: int) -> list[tup
     return pair.cached(("xla_program_order", program, space), make)
 
 
-def _has_order(lines: list[tuple[Side, pd.DataFrame]]) -> bool:
+def _any_has_order(lines: list[tuple[Side, pd.DataFrame]]) -> bool:
     return any(len(frame) and frame["positions"].iloc[0] > 1 for _, frame in lines)
 
 

@@ -240,17 +240,17 @@ def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> _Pairs:
     if 2 * (Counter(ours[0]) & Counter(theirs[0])).total() < min(len(baseline), len(candidate)):
         ours, theirs = ours[::-1], theirs[::-1]
     if theirs < ours:  # difflib finds other pairs if the sides are exchanged
-        return [(one, other) for other, one in _aligned(theirs, ours)]
-    return list(_aligned(ours, theirs))
+        return [(one, other) for other, one in _align(theirs, ours)]
+    return list(_align(ours, theirs))
 
 
-def _aligned(ours: list[list[str]], theirs: list[list[str]]) -> Iterator[tuple[int, int]]:
+def _align(ours: list[list[str]], theirs: list[list[str]]) -> Iterator[tuple[int, int]]:
     """Pairs of positions with equal texts in the first list of both sides, and between these in the next list."""
     for kind, begin, end, there, until in _blocks(ours[0], theirs[0]):
         if kind == "equal":
             yield from zip(range(begin, end), range(there, until), strict=True)
         elif kind == "replace" and ours[1:]:
-            inner = _aligned([one[begin:end] for one in ours[1:]], [one[there:until] for one in theirs[1:]])
+            inner = _align([one[begin:end] for one in ours[1:]], [one[there:until] for one in theirs[1:]])
             yield from ((at + begin if at >= 0 else -1, to + there if to >= 0 else -1) for at, to in inner)
         else:
             yield from ((at, -1) for at in range(begin, end))
