@@ -207,13 +207,19 @@ class Pair:
     @property
     def mismatches(self) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
-        found = self._retain("mismatches", lambda: mismatches(*self.runs))
-        if self.iterations == ALIKE:
-            return found
-        ours, theirs = (f"{count}×" for count in self.iterations)
-        meaning = "a step of one side has several iterations of the other's work; figures per step are per iteration"
-        more = Mismatch("Work per step", ours, theirs, meaning, False)
-        return [*(one for one in found if one.label != BATCH_SIZE), more]
+
+        def make() -> list[Mismatch]:
+            found = mismatches(*self.runs)
+            if self.iterations == ALIKE:
+                return found
+            ours, theirs = (f"{count}×" for count in self.iterations)
+            meaning = (
+                "a step of one side has several iterations of the other's work; figures per step are per iteration"
+            )
+            more = Mismatch("Work per step", ours, theirs, meaning, False)
+            return [*(one for one in found if one.label != BATCH_SIZE), more]
+
+        return self._retain("mismatches", make)
 
     @property
     def knows_devices(self) -> bool:
@@ -309,11 +315,14 @@ class Pair:
     def step_kinds(self) -> list[StepKind]:
         """The kinds of steps of both sides, that with most time first; none if the steps of each are all of one
         kind."""
-        found = self._kinds
-        if self.is_identical:
-            return [replace(one, verdict=SAME_CAPTURE) for one in found]
-        why = caveat(self.mismatches, but=MIX)
-        return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
+
+        def make() -> list[StepKind]:
+            if self.is_identical:
+                return [replace(one, verdict=SAME_CAPTURE) for one in self._kinds]
+            why = caveat(self.mismatches, but=MIX)
+            return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in self._kinds]
+
+        return self._retain("step kinds", make)
 
     @property
     def main_kind(self) -> StepKind | None:
@@ -326,9 +335,14 @@ class Pair:
     @property
     def common_kinds(self) -> CommonKinds | None:
         """The kinds of steps within which ops and kernels are compared, where there are several; None elsewhere."""
-        if self.is_identical or not all(side.all_have_steps for side in self.sides_as_recorded) or not self._kinds:
-            return None
-        return self._retain("common kinds", lambda: common_kinds(*self.sides_as_recorded))
+
+        def make() -> CommonKinds | None:
+            have_steps = all(side.all_have_steps for side in self.sides_as_recorded)
+            return (
+                common_kinds(*self.sides_as_recorded) if have_steps and not self.is_identical and self._kinds else None
+            )
+
+        return self._retain("common kinds", make)
 
     @property
     def headline_verdict(self) -> Verdict:
