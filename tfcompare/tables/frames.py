@@ -24,17 +24,20 @@ def frame_of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     """The table of that name in `schema.HOST_TABLES`, the rows of one host after those of the other, with a column
     `host` in front. Numbers that are rows of another table are counted over all of these hosts."""
     table, rows = table_of_hosts(name, hosts)
-    frame = frame_of(name, table)
+    columns = {"host": repeated([host.host for host in hosts], rows)} | _columns(name, table)
     for column, other in HOST_TABLES[name].rows_of.items():
         first = np.cumsum([0, *(host.rows(other) for host in hosts)])[:-1]
-        own = frame[column].to_numpy()
-        frame[column] = np.where(own >= 0, own + np.repeat(first, rows), own).astype(own.dtype)
-    frame.insert(0, "host", pd.Series(repeated([host.host for host in hosts], rows)))
-    return frame
+        own = columns[column]
+        columns[column] = np.where(own >= 0, own + np.repeat(first, rows), own).astype(own.dtype)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
 
 
 def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
     """A table of that name in `schema.HOST_TABLES` as a frame with its declared dtypes."""
+    return pd.DataFrame(_columns(name, table), index=pd.RangeIndex(len(table)), copy=False)
+
+
+def _columns(name: str, table: pa.Table) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for column in table.column_names:
         dtype, values = HOST_TABLES[name].columns[column].dtype, table[column]
@@ -45,7 +48,7 @@ def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
             columns[column] = kind(values.fill_null(0).to_numpy(), values.is_null().to_numpy())
         else:
             columns[column] = values.to_numpy()
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
+    return columns
 
 
 def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStringArray:

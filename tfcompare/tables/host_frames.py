@@ -27,23 +27,26 @@ _NOT_CACHED = ("op_cells", "op_wall", "annotation_wall", "kernel_cells", "hlo_ce
 
 
 class MeasuredCache:
-    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once."""
+    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once, and measured when asked."""
 
     def __init__(self) -> None:
-        self._results: dict[Hashable, tuple[Any, int]] = {}
+        self._results: dict[Hashable, Any] = {}
+        self._sizes: dict[Hashable, int] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, cached for `key`. Raises as `make` does."""
         if key not in self._results:
-            made = make()
-            self._results[key] = made, _bytes_of(made)
-        result: T = self._results[key][0]
+            self._results[key] = make()
+        result: T = self._results[key]
         return result
 
     @property
     def memory_bytes(self) -> int:
         """How many bytes all results take."""
-        return sum(size_bytes for _, size_bytes in list(self._results.values()))
+        for key, made in list(self._results.items()):
+            if key not in self._sizes:
+                self._sizes[key] = _bytes_of(made)
+        return sum(list(self._sizes.values()))
 
 
 def _bytes_of(made: Any) -> int:

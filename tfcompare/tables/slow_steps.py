@@ -63,12 +63,10 @@ class _Extra:
 
 
 def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], host: str) -> pd.DataFrame:
-    """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps
-    of known time.
+    """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps of known time.
 
-    `every` is the table of the steps of all its hosts, or of one; `shares_of` returns the wall times of the ops of a
-    host, as `RunTables.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow
-    steps.
+    `every` is the table of the steps of all its hosts, or of one; `shares_of` is `RunTables.op_shares`. Of several
+    hosts, the extra time is that of the host with most of the slow steps.
     """
     steps = on_slowest_host(every)
     included = steps["included"].to_numpy(np.bool_) & steps["duration_us"].notna().to_numpy()
