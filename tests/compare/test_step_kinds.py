@@ -181,7 +181,7 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
     slow = made_up("a", step_ms=1.6, step_frame=steps(times))
     programs = pd.Series(["train" if time < 2_000 else "evaluate" for time in times], index=range(30))
     for of_steps, is_told in ((programs, False), (programs.replace("evaluate", "train"), True)):
-        monkeypatch.setattr(type(slow), "step_programs", lambda *_, of=of_steps: of)
+        monkeypatch.setattr(type(slow), "programs", lambda *_, of=of_steps: of)
         assert slow_steps_are_a_kind(slow, None) is not is_told
         assert any("are slow" in one for one in sentences(slow, None, "A")) is is_told
 
