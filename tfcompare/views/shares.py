@@ -108,7 +108,7 @@ def share_rows(
             groups = [shares.iloc[rank] for _, shares in there]
             parts = [float(group[f"share_{role}"]) for group in groups]
             texts = [_text_inside(str(group["group"]), part, pixels) for group, part in zip(groups, parts, strict=True)]
-            hover = [[_label_of(group), format_percent(part)] for group, part in zip(groups, parts, strict=True)]
+            hover = [[_full_name(group), format_percent(part)] for group, part in zip(groups, parts, strict=True)]
             template = f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}<extra></extra>"
             y, marker = [at + below for at, _ in there], {"color": colour, "line": _GAP}
             result.add_bar(orientation="h", x=parts, y=y, width=width, marker=marker, text=texts, **_INSIDE_BAR)
@@ -125,7 +125,7 @@ def _text_inside(name: str, share: float, pixels: int) -> str:
     return f"{style.safe(middle_ellipsis(name, letters))} {percent}" if letters >= _FEWEST_LETTERS else ""
 
 
-def _label_of(group: pd.Series) -> str:
+def _full_name(group: pd.Series) -> str:
     more = f" ({group['others']:,} more)" if group["others"] else ""
     return style.wrap_text(f"{group['group']}{more}")
 
