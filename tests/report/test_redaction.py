@@ -36,7 +36,7 @@ PATHS = (
     "C%3A%5CUsers%5Cada%5Cegret%5Cx",
     "///mnt/egret/x",
     "gs://egret/x",
-    *("///mnt/egret/x", "gs://egret/x"),
+    "/home/ada",
 )
 ADDRESSES = (
     "ibis97@corp-heron.example",
