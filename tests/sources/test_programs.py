@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,20 +17,10 @@ STAMP = "plugins/profile/2026_11_20_10_17_24"
 CPU, GPU = RunSummary("CPU", "", 10, 1.0, None, ""), RunSummary("8 × GPU", "NVIDIA H200", 10, 1.0, None, "")
 
 
-@dataclass(frozen=True)
-class Ingested(FoundRun):
-    """A run that was read before."""
-
-    facts: RunSummary | None = None
-
-    @property
-    def summary(self) -> RunSummary | None:
-        return self.facts
-
-
 def found(run_id: str, facts: RunSummary | None = CPU, below: str = "/ci", program: str = "") -> FoundRun:
     path, metadata = Path(below) / run_id, parse_options([f"program={program}"]) if program else NO_METADATA
-    return Ingested(run_id, run_id, path, (), (), datetime(2026, 1, 1, tzinfo=UTC), "", metadata=metadata, facts=facts)
+    recorded = datetime(2026, 1, 1, tzinfo=UTC)
+    return FoundRun(run_id, run_id, path, (), (), recorded, "", metadata=metadata, summary=facts)
 
 
 def names(*ids: str) -> list[str]:

@@ -14,21 +14,23 @@ from pkgutil import walk_packages
 from threading import Thread
 
 
-def load_all() -> None:
-    """Import what all pages need, and load the profile reader, which is compiled on first use.
-
-    Import errors are reported by the page that needs the module.
-    """
-    with suppress(Exception):
-        from tfcompare.ui.frame.loading import start_reader
-
-        Thread(target=start_reader, name="tfcompare-reader", daemon=True).start()
+def import_all() -> None:
+    """Import what all pages need. Import errors are reported by the page that needs the module."""
     import tfcompare.ui
 
     pages = (module.name for module in walk_packages(tfcompare.ui.__path__, "tfcompare.ui."))
     for name in (*(page for page in pages if not page.endswith(".start")), "scipy.special"):
         with suppress(Exception):
             import_module(name)
+
+
+def load_all() -> None:
+    """Import what all pages need, and load the profile reader, which is compiled on first use."""
+    with suppress(Exception):
+        from tfcompare.ui.frame.loading import start_reader
+
+        Thread(target=start_reader, name="tfcompare-reader", daemon=True).start()
+    import_all()
 
 
 def main() -> None:
