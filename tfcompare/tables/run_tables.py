@@ -137,8 +137,9 @@ class RunTables(HostFrames):
     @cached_property
     def _hosts_without_record(self) -> set[str]:
         recorded = self.host_table("recorded")
-        of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
-        return set(of_devices["host"]) - set(of_devices.loc[of_devices["status"] != ABSENT, "host"])
+        host, device, kind, status = (recorded[name].to_numpy() for name in ("host", "device", "kind", "status"))
+        of_devices = (device != HOST_PLANE) & (kind == OPS)
+        return set(host[of_devices]) - set(host[of_devices & (status != ABSENT)])
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
         """The time of each row of `op_stats` (self time) or `kernel_stats` (total time) in each step.

@@ -200,7 +200,10 @@ def _align(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> l
 
 def _pair_unique(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs siblings whose contents are unique on both sides."""
-    counts = [Counter(keys[id(node)] for node in side) for side in siblings]
-    theirs = {keys[id(node)]: node for node in siblings.theirs}
-    ours = ((keys[id(node)], node) for node in siblings.ours)
-    return [(node, theirs[key]) for key, node in ours if counts[0][key] == counts[1][key] == 1]
+    groups: list[dict[Hashable, list[Node]]] = [{}, {}]
+    for found, side in zip(groups, siblings, strict=True):
+        for node in side:
+            found.setdefault(keys[id(node)], []).append(node)
+    ours, theirs = groups
+    both = ((nodes, theirs.get(key, [])) for key, nodes in ours.items())
+    return [(b[0], c[0]) for b, c in both if len(b) == len(c) == 1]
