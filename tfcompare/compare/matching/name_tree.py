@@ -165,8 +165,8 @@ def name_tree(ops: Ops) -> Node:
         place = ops.places.get(name)
         if place is not None and not any(family(scope.label)[0] in GRADIENT_SCOPES for scope in above):
             for scope in (*above, node):
-                first, last = scope.place or place
-                scope.place = max(first, place[0]), max(last, place[1])
+                known = scope.place
+                scope.place = (max(known[0], place[0]), max(known[1], place[1])) if known else place
     _link_gradients(root)
     return root
 
