@@ -39,7 +39,7 @@ from tfcompare.store.stored_run import named, runs_in
 from tfcompare.views.run_listing import listing
 from tfcompare.views.timeline.lanes import lay_out
 from tfcompare.views.timeline.run_timeline import timelines
-from tfcompare.views.timeline.trace import chrome_trace, traced
+from tfcompare.views.timeline.trace import chrome_trace, to_trace
 
 KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
 _VALUES: tuple[Any, ...] = (
@@ -147,7 +147,7 @@ def _look_at_run(run: Run, number: int) -> None:
     shown = timelines(run)
     for timeline in shown:
         lay_out(timeline.spans)
-    sum(map(len, chrome_trace([traced(run, run.name, timeline) for timeline in shown])))
+    sum(map(len, chrome_trace([to_trace(run, run.name, timeline) for timeline in shown])))
 
 
 def forged(kind: str, data: bytes, rng: random.Random) -> bytes:
