@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from compare_runs import run, steps
 
+from tests.compare.compare_runs import run, steps
 from tests.frames.tables import run_of
 from tests.frames.test_hlo_ops import gpu, kernel, metadata
 from tests.profiles import compared_runs
