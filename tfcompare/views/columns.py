@@ -12,53 +12,55 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED, PER_RUN, SumsPer, change, outcome
-from tfcompare.schema import SIDES, Column, Kind
+from tfcompare.schema import SIDES, Column
+from tfcompare.schema.columns import columns
 
 HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
 """The label for the last part of a diff's column name."""
 
 SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
 
-_COLUMNS: dict[tuple[str, str, Kind, str, str], str] = {
-    ("candidate", "str", "key", "", "Run"): "The candidate that the row is about.",
-    ("sums_of", "str", "text", "", "Sums of"): "What the row's sums are of: `all` hosts and devices; or each "
-    "`device`, or each `host`, if the runs have other numbers of them.",
-    ("scope", "str", "key", "", "Name scope"): "The names of the ops up to their last `/`.",
-    ("status", "str", "text", "", "Status"): "`matched`, or on which side alone the row is: `added`, `removed`.",
-    ("match", "str", "text", "", "Match"): "How the row was paired: manually, by the same name, renamed (another "
-    "number or spelling), by the same place in the program, as a fused op with what it was made of, or by a guess.",
-    ("constituents", "str", "text", "", "Constituents"): "The ops that a row matched as fused stands for, as "
-    "`name:type`, in the order in which they start.",
-    ("interval_low", "float64", "level", "", "Interval from"): "Lower end of the 95 % confidence interval of the "
-    "ratio; empty where it was not tested.",
-    ("interval_high", "float64", "level", "", "Interval to"): "Upper end of the 95 % confidence interval of the "
-    "ratio; empty where it was not tested.",
-    ("verdict", "str", "text", "", "Verdict"): "Whether the change is significant; `added` and `removed`: only "
-    "one run has the row. Not tested: too few steps, too little time, or a pair that is not sure to be one op.",
-    ("evidence", "str", "text", "", "Evidence"): "`replicates`: enough captures of each program; `single`: fewer, "
-    "so that a change is only likely.",
-    ("rank", "Int64", "level", "", "Rank"): "Place among the run's ops: device before host, by self time.",
-    ("avg_time_us", "float64", "mean", "µs", "Average time"): "Total time ÷ occurrences.",
-    ("avg_self_time_us", "float64", "mean", "µs", "Average self time"): "Self time ÷ occurrences.",
-    ("self_share", "float64", "level", "share", "Share"): "Share of the self time on host, or on device; IDLE "
-    "counts only where it is shown.",
-    ("input_self_share", "float64", "level", "share", "Self time, share"): "Share of the self time of all input ops.",
-    ("input_total_share", "float64", "level", "share", "Total time, share"): "Total time as a share of the self "
-    "time of all input ops: with what runs within, so they add up to more.",
-    ("time_rank", "Int64", "level", "", "Rank"): "Place in the run by total time, 1 is the longest.",
-    ("time_share", "float64", "level", "share", "Share"): "Share of the run's kernel time.",
-    ("cumulative_time_share", "float64", "level", "share", "Cumulative share"): "Share of the run's kernel time "
-    "in this row and those that take longer.",
-    ("execution_time_us", "float64", "mean", "µs", "Time per execution"): "Self time by executions of the "
-    "program; a program's rows add up to its time per execution.",
-    ("excess_us", "float64", "mean", "µs", "Could still save"): "The part of the time per execution above the "
-    "least that the device's peak FLOP rate and bandwidth allow; empty where costs or peaks are unknown.",
-    ("peak_size_bytes", "float64", "level", "bytes", "At the peak"): "The buffer's size if it is live when its "
-    "memory space is fullest, else 0; they add up to the peak.",
-    ("cumulative_share", "float64", "level", "share", "Cumulative share"): "Share of this op and all above it.",
+OF_A_DIFF = {
+    one.name: one
+    for one in columns("""
+        candidate key | Run | The candidate that the row is about.
+        sums_of text | Sums of | What the row's sums are of: `all` hosts and devices; or each `device`, or each `host`,
+            if the runs have other numbers of them.
+        scope key | Name scope | The names of the ops up to their last `/`.
+        status text | Status | `matched`, or on which side alone the row is: `added`, `removed`.
+        match text | Match | How the row was paired: manually, by the same name, renamed (another number or spelling),
+            by the same place in the program, as a fused op with what it was made of, or by a guess.
+        constituents text | Constituents | The ops that a row matched as fused stands for, as `name:type`, in the order
+            in which they start.
+        interval_low level | Interval from | Lower end of the 95 % confidence interval of the ratio; empty where it was
+            not tested.
+        interval_high level | Interval to | Upper end of the 95 % confidence interval of the ratio; empty where it was
+            not tested.
+        verdict text | Verdict | Whether the change is significant; `added` and `removed`: only one run has the row. Not
+            tested: too few steps, too little time, or a pair that is not sure to be one op.
+        evidence text | Evidence | `replicates`: enough captures of each program; `single`: fewer, so that a change is
+            only likely.
+        rank level Int64 | Rank | Place among the run's ops: device before host, by self time.
+        avg_time_us mean µs | Average time | Total time ÷ occurrences.
+        avg_self_time_us mean µs | Average self time | Self time ÷ occurrences.
+        self_share level share | Share | Share of the self time on host, or on device; IDLE counts only where it is
+            shown.
+        input_self_share level share | Self time, share | Share of the self time of all input ops.
+        input_total_share level share | Total time, share | Total time as a share of the self time of all input ops:
+            with what runs within, so they add up to more.
+        time_rank level Int64 | Rank | Place in the run by total time, 1 is the longest.
+        time_share level share | Share | Share of the run's kernel time.
+        cumulative_time_share level share | Cumulative share | Share of the run's kernel time in this row and those that
+            take longer.
+        execution_time_us mean µs | Time per execution | Self time by executions of the program; a program's rows add up
+            to its time per execution.
+        excess_us mean µs | Could still save | The part of the time per execution above the least that the device's peak
+            FLOP rate and bandwidth allow; empty where costs or peaks are unknown.
+        peak_size_bytes level bytes | At the peak | The buffer's size if it is live when its memory space is fullest,
+            else 0; they add up to the peak.
+        cumulative_share level share | Cumulative share | Share of this op and all above it.
+    """)
 }
-"""The meaning of each column, after its name, dtype, kind, unit and label."""
-OF_A_DIFF = {key[0]: Column(*key, meaning) for key, meaning in _COLUMNS.items()}
 """Columns that a diff, or TensorBoard's order, adds to the columns of a table."""
 
 TEXT_LETTERS = 20
