@@ -22,7 +22,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.capture.addresses import parse_addresses
 from tfcompare.ui.frame.sidebar import IN_TENSORBOARD
-from tfcompare.views.advice.advise import RULES
+from tfcompare.views.advice import RULES
 from tfcompare.views.advice.worth_trying import SUGGESTIONS
 from tfcompare.views.registry import views
 

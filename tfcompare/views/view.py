@@ -75,7 +75,7 @@ def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:
 
 
 def cached_per_pair(make: Callable[Concatenate[Pair, P], T]) -> Callable[Concatenate[Pair, P], T]:
-    """Decorates a function of a pair: its results are kept with the comparison, for each of its other arguments."""
+    """The function with its results cached in the comparison of the pair, one for each set of its other arguments."""
 
     def cached(pair: Pair, /, *args: P.args, **named: P.kwargs) -> T:
         return pair.cached((make, *args, *named.items()), lambda: make(pair, *args, **named))

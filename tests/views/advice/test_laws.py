@@ -13,7 +13,8 @@ from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, loaded_run
 from tests.views.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tfcompare.tables.hosts import steps_of_straggler
-from tfcompare.views.advice import Facts, Findings, advise, advise_on, facts_of, input_rules
+from tfcompare.views import advice as advice_package
+from tfcompare.views.advice import Facts, Findings, advise_on, facts_of, input_rules
 from tfcompare.views.advice.model import Found
 
 _CODE = re.compile(r"`[^`]*`")
@@ -160,5 +161,5 @@ def test_no_rule_needs_anything_of_a_run_without_events() -> None:
 
 def test_advice_that_could_save_less_than_a_twentieth_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for saves, is_given in ((0.0, True), (0.049, False), (0.05, True)):
-        monkeypatch.setattr(advise, "RULES", {"any": lambda _, saves=saves: Found("t", "x", (), "", saves)})
+        monkeypatch.setattr(advice_package, "RULES", {"any": lambda _, saves=saves: Found("t", "x", (), "", saves)})
         assert bool(advise_on(facts(), facts()).advice) is is_given

@@ -14,8 +14,7 @@ import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.views.advice.advice_facts import BETTER, copies, facts, kernels, memory, ops
 from tfcompare.run import Run
-from tfcompare.views.advice import Advice, Facts, advise_on, facts_of
-from tfcompare.views.advice.advise import RULES
+from tfcompare.views.advice import RULES, Advice, Facts, advise_on, facts_of
 from tfcompare.views.advice.worth_trying import MOST_SUGGESTIONS, SUGGESTIONS, worth_trying
 from tfcompare.views.steps.figures import eager_share
 

@@ -96,99 +96,169 @@ def _copies_to_device(facts: Facts) -> bool:
     return _is_tensorflow_on_gpu(facts) and bool((facts.copies["kind"] == HOST_TO_DEVICE).any())
 
 
-_FITS: dict[str, tuple[Callable[[Facts], bool], tuple[str, ...]]] = {
-    "synthetic_data": (_waits_for_input, ()),
-    "shard_files": (lambda f: f.info.hosts > 1 and _reads_files(f) and _is_tensorflow(f), ("shard", "late_shard")),
-    "dali": (
-        lambda f: f.info.device_type == "GPU" and _waits_for_input(f) and _has(f, _DECODING, HOST),
-        ("decode_on_gpu",),
-    ),
-    "no_python_input": (lambda f: _is_tensorflow(f) and _waits_for_input(f) and f.pipeline is None, ("python_input",)),
-    "tf_data_options": (lambda f: f.pipeline is not None and _waits_for_input(f) and _is_tensorflow(f), ()),
-    "gpu_private": (_exposes_launches, ("launch_threads",)),
-    "mixed_precision": (
-        lambda f: _is_tensorflow(f) and _is_unjudged_on_device(f),
-        ("mixed_precision", "wide_products"),
-    ),
-    "channels_last": (
-        lambda f: _is_tensorflow_on_gpu(f) and _is_unjudged_on_device(f) and _has(f, _CONVOLUTION, DEVICE),
-        ("layout", "layout_changes"),
-    ),
-    "larger_batch": (
-        lambda f: f.has_device and device_memory(f).empty,
-        ("larger_batch", "launch_bound", "idle_device"),
-    ),
-    "fewer_callbacks": (lambda f: _is_tensorflow(f) and not f.has_parts, ("other_time", "between_steps", "eager")),
-    "thread_pools": (lambda f: _is_tensorflow(f) and math.isnan(f.cores) and not f.has_device, ("threads",)),
-    "nvidia_smi": (_is_nvidia, ()),
-    "jit_compile": (
-        lambda f: _is_tensorflow(f) and f.hlo_ops.empty and f.compilations.empty and f.compute_share >= WORTH_IT,
-        ("launch_bound", "layout"),
-    ),
-    "l2_fetch": (lambda f: _is_nvidia(f) and not f.kernels.empty, ()),
-    "force_gpu_compatible": (_copies_to_device, ("copies",)),
-    "memory_growth": (_is_tensorflow_on_gpu, ()),
-    "graph_optimization": (lambda f: _is_tensorflow(f) and f.hlo_ops.empty and f.compute_share >= WORTH_IT, ()),
-    "smaller_model": (lambda f: _is_tensorflow(f) and f.compute_share >= WORTH_IT, ()),
-    "oom_report": (_is_tensorflow_on_gpu, ()),
-}
-"""When each suggestion can apply to a run, and the rules that say the same with evidence."""
-
 SUGGESTIONS = {
-    name: Suggestion(name, title, text, link, *_FITS[name])
-    for (name, title, link), text in {
-        ("synthetic_data", "Train on synthetic data", GPU_GUIDE): "Repeat one batch "
-        "(`dataset.take(1).cache().repeat()`), record that as well and compare both captures: the difference is what "
-        "the input costs.",
-        ("shard_files", "Shard files early", DATA_GUIDE): "Give each worker its own files, by `files.shard(…)` before "
-        "`interleave`, so that none reads others' records.",
-        ("dali", "Decode on the GPU", GPU_GUIDE): "NVIDIA DALI (AMD: rocAL) decodes and augments images on the GPU, "
-        "which relieves the host.",
-        ("no_python_input", "Read without Python", DATA_GUIDE): "Python generators and `py_function` run one thread "
-        "at a time: read with `tf.data` and TensorFlow ops instead of `from_generator`.",
-        ("tf_data_options", "Let tf.data optimise its graph", f"{_API}/data/Options"): "`tf.data.Options` switches on "
-        "static optimisations that are off by default, such as "
-        "`options.experimental_optimization.map_parallelization` and `map_and_filter_fusion`.",
-        ("gpu_private", "Launch from threads of their own", GPU_GUIDE): "`TF_GPU_THREAD_MODE=gpu_private` with "
-        "`TF_GPU_THREAD_COUNT=2` keeps other work of the host from delaying launches.",
-        ("mixed_precision", "Compute in 16 bits", MIXED_PRECISION_GUIDE): "`mixed_float16` (TPU: `mixed_bfloat16`) "
-        "halves the bytes that are moved; this profile has no kernels that would show the precision.",
-        ("channels_last", "Keep the channels last", GPU_GUIDE): "GPUs convolve fastest with "
-        "`data_format='channels_last'`; this profile has no kernels that would show the layout.",
-        ("larger_batch", "Use a larger batch", GPU_GUIDE): "It gives the device more to do per step; this profile "
-        "does not show how much of the device's memory is left.",
-        ("fewer_callbacks", "Call less Python between steps", GUIDE): "Fewer callbacks, and metrics every few steps "
-        "only, leave the device less to wait for; this profile has no steps that would show it.",
-        ("thread_pools", "Set the sizes of thread pools", GPU_GUIDE): (
+    one.name: one
+    for one in (
+        Suggestion(
+            "synthetic_data",
+            "Train on synthetic data",
+            "Repeat one batch (`dataset.take(1).cache().repeat()`), record that as well and compare both captures: the "
+            "difference is what the input costs.",
+            GPU_GUIDE,
+            _waits_for_input,
+        ),
+        Suggestion(
+            "shard_files",
+            "Shard files early",
+            "Give each worker its own files, by `files.shard(…)` before "
+            "`interleave`, so that none reads others' records.",
+            DATA_GUIDE,
+            lambda f: f.info.hosts > 1 and _reads_files(f) and _is_tensorflow(f),
+            ("shard", "late_shard"),
+        ),
+        Suggestion(
+            "dali",
+            "Decode on the GPU",
+            "NVIDIA DALI (AMD: rocAL) decodes and augments images on the GPU, which relieves the host.",
+            GPU_GUIDE,
+            lambda f: f.info.device_type == "GPU" and _waits_for_input(f) and _has(f, _DECODING, HOST),
+            ("decode_on_gpu",),
+        ),
+        Suggestion(
+            "no_python_input",
+            "Read without Python",
+            "Python generators and `py_function` run one thread "
+            "at a time: read with `tf.data` and TensorFlow ops instead of `from_generator`.",
+            DATA_GUIDE,
+            lambda f: _is_tensorflow(f) and _waits_for_input(f) and f.pipeline is None,
+            ("python_input",),
+        ),
+        Suggestion(
+            "tf_data_options",
+            "Let tf.data optimise its graph",
+            "`tf.data.Options` switches on "
+            "static optimisations that are off by default, such as "
+            "`options.experimental_optimization.map_parallelization` and `map_and_filter_fusion`.",
+            f"{_API}/data/Options",
+            lambda f: f.pipeline is not None and _waits_for_input(f) and _is_tensorflow(f),
+        ),
+        Suggestion(
+            "gpu_private",
+            "Launch from threads of their own",
+            "`TF_GPU_THREAD_MODE=gpu_private` with "
+            "`TF_GPU_THREAD_COUNT=2` keeps other work of the host from delaying launches.",
+            GPU_GUIDE,
+            _exposes_launches,
+            ("launch_threads",),
+        ),
+        Suggestion(
+            "mixed_precision",
+            "Compute in 16 bits",
+            "`mixed_float16` (TPU: `mixed_bfloat16`) "
+            "halves the bytes that are moved; this profile has no kernels that would show the precision.",
+            MIXED_PRECISION_GUIDE,
+            lambda f: _is_tensorflow(f) and _is_unjudged_on_device(f),
+            ("mixed_precision", "wide_products"),
+        ),
+        Suggestion(
+            "channels_last",
+            "Keep the channels last",
+            "GPUs convolve fastest with "
+            "`data_format='channels_last'`; this profile has no kernels that would show the layout.",
+            GPU_GUIDE,
+            lambda f: _is_tensorflow_on_gpu(f) and _is_unjudged_on_device(f) and _has(f, _CONVOLUTION, DEVICE),
+            ("layout", "layout_changes"),
+        ),
+        Suggestion(
+            "larger_batch",
+            "Use a larger batch",
+            "It gives the device more to do per step; this profile "
+            "does not show how much of the device's memory is left.",
+            GPU_GUIDE,
+            lambda f: f.has_device and device_memory(f).empty,
+            ("larger_batch", "launch_bound", "idle_device"),
+        ),
+        Suggestion(
+            "fewer_callbacks",
+            "Call less Python between steps",
+            "Fewer callbacks, and metrics every few steps "
+            "only, leave the device less to wait for; this profile has no steps that would show it.",
+            GUIDE,
+            lambda f: _is_tensorflow(f) and not f.has_parts,
+            ("other_time", "between_steps", "eager"),
+        ),
+        Suggestion(
+            "thread_pools",
+            "Set the sizes of thread pools",
             "`tf.config.threading.set_inter_op_parallelism_threads(…)` and `set_intra_op_parallelism_threads(…)` help "
-            "where the defaults, one thread per core, are too many; this profile does not tell the number of cores."
+            "where the defaults, one thread per core, are too many; this profile does not tell the number of cores.",
+            GPU_GUIDE,
+            lambda f: _is_tensorflow(f) and math.isnan(f.cores) and not f.has_device,
+            ("threads",),
         ),
-        ("nvidia_smi", "Log `nvidia-smi` beside the training", GPU_GUIDE): "`nvidia-smi "
-        "--query-gpu=clocks.sm,power.draw,temperature.gpu,memory.used --format=csv -l 1` shows throttling, which no "
-        "profile has.",
-        ("jit_compile", "Compile with XLA", XLA_GUIDE): "`tf.function(jit_compile=True)` (Keras: `model.compile(…, "
-        "jit_compile=True)`) lets XLA fuse ops.",
-        ("l2_fetch", "Fetch 128 bytes at a time into L2", GPU_GUIDE): (
+        Suggestion(
+            "nvidia_smi",
+            "Log `nvidia-smi` beside the training",
+            "`nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu,memory.used --format=csv -l 1` shows "
+            "throttling, which no profile has.",
+            GPU_GUIDE,
+            _is_nvidia,
+        ),
+        Suggestion(
+            "jit_compile",
+            "Compile with XLA",
+            "`tf.function(jit_compile=True)` (Keras: `model.compile(…, jit_compile=True)`) lets XLA fuse ops.",
+            XLA_GUIDE,
+            lambda f: _is_tensorflow(f) and f.hlo_ops.empty and f.compilations.empty and f.compute_share >= WORTH_IT,
+            ("launch_bound", "layout"),
+        ),
+        Suggestion(
+            "l2_fetch",
+            "Fetch 128 bytes at a time into L2",
             "`cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 128)`, called once through `ctypes`, can raise the "
-            "bandwidth of memory."
+            "bandwidth of memory.",
+            GPU_GUIDE,
+            lambda f: _is_nvidia(f) and not f.kernels.empty,
         ),
-        ("force_gpu_compatible", "Pin the host's tensors", f"{_API}/compat/v1/GPUOptions"): (
+        Suggestion(
+            "force_gpu_compatible",
+            "Pin the host's tensors",
             "`force_gpu_compatible=True` in `tf.compat.v1.GPUOptions` makes the host allocate memory that is copied to "
-            "GPUs faster."
+            "GPUs faster.",
+            f"{_API}/compat/v1/GPUOptions",
+            _copies_to_device,
+            ("copies",),
         ),
-        ("memory_growth", "Let the memory of the GPU grow", f"{_API}/config/experimental/set_memory_growth"): (
+        Suggestion(
+            "memory_growth",
+            "Let the memory of the GPU grow",
             "`tf.config.experimental.set_memory_growth(gpu, True)` takes memory as it is needed, so that other "
-            "programs fit beside this one."
+            "programs fit beside this one.",
+            f"{_API}/config/experimental/set_memory_growth",
+            _is_tensorflow_on_gpu,
         ),
-        ("graph_optimization", "Set graph optimisations", _GRAPH_GUIDE): (
-            "`tf.config.optimizer.set_experimental_options` has optimisations of Grappler that are off by default."
+        Suggestion(
+            "graph_optimization",
+            "Set graph optimisations",
+            "`tf.config.optimizer.set_experimental_options` has optimisations of Grappler that are off by default.",
+            _GRAPH_GUIDE,
+            lambda f: _is_tensorflow(f) and f.hlo_ops.empty and f.compute_share >= WORTH_IT,
         ),
-        ("smaller_model", "Prune or quantise the model", _MODEL_GUIDE): "Fewer or narrower weights cost less to "
-        "compute; check the accuracy afterwards.",
-        ("oom_report", "Leave out the report on allocations", f"{_API}/compat/v1/RunOptions"): (
+        Suggestion(
+            "smaller_model",
+            "Prune or quantise the model",
+            "Fewer or narrower weights cost less to compute; check the accuracy afterwards.",
+            _MODEL_GUIDE,
+            lambda f: _is_tensorflow(f) and f.compute_share >= WORTH_IT,
+        ),
+        Suggestion(
+            "oom_report",
+            "Leave out the report on allocations",
             "`report_tensor_allocations_upon_oom=False` in `tf.compat.v1.RunOptions` saves its bookkeeping in programs "
-            "that run sessions."
+            "that run sessions.",
+            f"{_API}/compat/v1/RunOptions",
+            _is_tensorflow_on_gpu,
         ),
-    }.items()
+    )
 }
 """All suggestions by name, in the order in which they are shown."""

@@ -163,12 +163,8 @@ def _step_times(pair: Pair) -> Iterator[Block]:
 
 def _changes(pair: Pair, options: Options) -> Iterator[Block]:
     """The ops with the largest change in any run, shown for all runs."""
-    by, runs = options.changes_by, _runs(pair)
-
-    def make() -> pd.DataFrame:
-        return many_runs.changes_by_run(pair.among.diffs("op_stats"), by)
-
-    cells = pair.among.cached(("changes by run", by), make)
+    by, runs, among = options.changes_by, _runs(pair), pair.among
+    cells = among.cached(("changes by run", by), lambda: many_runs.changes_by_run(among.diffs("op_stats"), by))
     if cells.empty:
         yield Text("No op's self time differs between the baseline and any of these runs.", "notice")
         return
