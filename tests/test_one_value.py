@@ -34,7 +34,7 @@ from tfcompare.render.as_json import block_values
 from tfcompare.render.report import report
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
-from tfcompare.schema import HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
+from tfcompare.schema import DEVICE_BUSY_PARTS, HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages.home_runs import changes
@@ -57,7 +57,7 @@ from tfcompare.views.series.figures import measured, parse_metric
 from tfcompare.views.steps import attribution as step_attribution
 from tfcompare.views.steps import view as overview
 from tfcompare.views.steps.attribution import attribution_of
-from tfcompare.views.steps.dashboard import DEVICE_PARTS, PEAK_MEMORY, PLANNED_MEMORY, dashboard
+from tfcompare.views.steps.dashboard import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.views.steps.headline import short_change
 from tfcompare.views.xla import figures as xla
 from tfcompare.views.xla import memory as xla_memory
@@ -407,9 +407,9 @@ def test_how_long_devices_are_busy_is_no_name_of_the_step_without_collectives(of
         table = run.table("hosts", host=host)
         counted = table[table["included"].astype(bool)]
         parts = attribution_of(of.pair).parts.set_index("part")[f"mean_us_{SIDES[side]}"]
-        on_device = parts[list(DEVICE_PARTS)].sum()
+        on_device = parts[list(DEVICE_BUSY_PARTS)].sum()
         assert of.cards["Device busy"][side] == pytest.approx(on_device)
-        assert counted[list(DEVICE_PARTS)].sum(axis=1).mean() == pytest.approx(on_device)
+        assert counted[list(DEVICE_BUSY_PARTS)].sum(axis=1).mean() == pytest.approx(on_device)
         whole = parts.drop(OTHER_HOSTS, errors="ignore")
         assert counted[list(STEP_PARTS)].sum(axis=1).mean() == pytest.approx(whole.sum())
 

@@ -27,9 +27,16 @@ from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
-from tfcompare.compare.stats.verdict import OF_HOSTS, Spread, Verdict, declared_spread
+from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, Spread, Verdict, declared_spread
 from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
-from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, knows_step_time, step_time_verdict, time_verdict
+from tfcompare.compare.step_time_verdict import (
+    SAME_CAPTURE,
+    caveat,
+    device_time_verdict,
+    knows_step_time,
+    step_time_verdict,
+    time_verdict,
+)
 from tfcompare.compare.table_diff import are_together, count_steps, diff_of, side_rows, unjudged_ops
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
@@ -307,9 +314,14 @@ class Pair:
         return self._retain("verdict", partial(step_time_verdict, self))
 
     @property
+    def device_verdict(self) -> Verdict | None:
+        """The verdict on how long devices are busy per step; None where they are not on both sides."""
+        return self._retain("device verdict", partial(device_time_verdict, self))
+
+    @property
     def _kinds(self) -> list[StepKind]:
         """`step_kinds` without remarks on how the runs differ."""
-        return self._retain("kinds", lambda: step_kinds(*self.sides_as_recorded, ChangeTest(self.spread_between())))
+        return self._retain("kinds", lambda: step_kinds(*self.sides_as_recorded, self._spread_of_steps))
 
     @property
     def step_kinds(self) -> list[StepKind]:
@@ -350,13 +362,32 @@ class Pair:
         kind = self.main_kind
         return self.verdict if kind is None else kind.verdict
 
-    def spread_between(self, *, on_host: bool = False) -> Spread:
-        """The assumed spread between captures of these two programs, for step times or, with `on_host`, host times."""
+    def spread_on(self, place: str) -> Spread:
+        """The assumed spread between captures of these two programs, of what a host or a device does."""
         if self.among.spread is not None:
             return Spread(self.among.spread, "as set")
-        ours, theirs = self.runs
-        spread = OF_HOSTS if on_host else declared_spread(ours.info.device_type, theirs.info.device_type)
-        return spread.under_load() if any(side.is_under_load for side in self.sides) else spread
+        if place == schema.DEVICE:
+            found = declared_spread(*(run.info.device_type for run in self.runs))
+            if found != OF_HOSTS:
+                return found
+        return self._widened(OF_HOSTS)
+
+    @property
+    def spread_of_steps(self) -> Spread:
+        """The assumed spread between captures of the step times of both: of what devices, and the rest, take of a
+        step."""
+        return self._spread_of_steps(min(side.device_share for side in self.sides_as_recorded))
+
+    def _spread_of_steps(self, device_share: float) -> Spread:
+        """As `spread_of_steps`, of steps of which devices take at least that share on both sides."""
+        if self.among.spread is not None:
+            return self.spread_on(schema.HOST)
+        if not device_share > 0:
+            return self.spread_on(schema.DEVICE)
+        return self._widened(BESIDE_DEVICES).beside(self.spread_on(schema.DEVICE), device_share)
+
+    def _widened(self, spread: Spread) -> Spread:
+        return spread.under_load() if any(side.is_under_load for side in self.sides_as_recorded) else spread
 
     def in_series(self, test: ChangeTest, baseline: Sequence[Times]) -> ChangeTest:
         """The test with the spread that the captures of the baseline show, if it also applies to the candidate."""
@@ -372,13 +403,13 @@ class Pair:
         """
         return group_verdicts(groups, self)
 
-    def time_verdict(self, times: tuple[list[Times], list[Times]], of: str) -> Verdict:
-        """A verdict on the mean of individual host times, such as calls to an input pipeline.
+    def time_verdict(self, times: tuple[list[Times], list[Times]], of: str, place: str = schema.HOST) -> Verdict:
+        """A verdict on the mean of individual times of a host or device, such as calls to an input pipeline.
 
         Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
-        test = ChangeTest(self.spread_between(on_host=True), of=of, can_be_absent=True)
+        test = ChangeTest(self.spread_on(place), of=of, can_be_absent=True)
         verdict = time_verdict(self.sides, times, test)
         return verdict if self.is_identical else replace(verdict, caveat=caveat(self.mismatches))
 

@@ -17,6 +17,7 @@ from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.pooling import mean_of, pooled
 from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
+from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.tables.step_times import StepCells, Window, window
@@ -212,6 +213,26 @@ class Side:
         if not self.all_have_step_times:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]
+
+    @property
+    def device_times_us(self) -> list[Times]:
+        """For how long devices are busy in each step of each capture, per iteration, on its straggler of several hosts;
+        NaN where the parts of steps are unknown."""
+
+        def busy(run: Run, host: str | None) -> Times:
+            steps = steps_of_straggler(run.table("steps", host=host))
+            busy_us = steps[list(DEVICE_BUSY_PARTS)].sum(axis=1, skipna=False)
+            return StepsOf.of(steps.assign(busy_us=busy_us), self.iterations).times("busy_us")
+
+        return self.each(busy)
+
+    @property
+    def device_share(self) -> float:
+        """The share of the step time in which devices are busy, as the mean of all captures; 0 where it is unknown."""
+        both = zip(self.device_times_us, self.step_times_us, strict=True)
+        shares = [busy.included.mean() / step.included.mean() for busy, step in both if step.included.size]
+        found = mean_of(shares)
+        return 0.0 if math.isnan(found) else min(found, 1.0)
 
     @property
     def windows(self) -> list[Window]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.stats.verdict import Spread, Verdict
 from tfcompare.schema import Table
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.slow_steps import is_slow
@@ -155,24 +155,31 @@ def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]
     return ours, theirs
 
 
-def step_kinds(baseline: Side, candidate: Side, test: ChangeTest) -> list[StepKind]:
-    """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind."""
+def step_kinds(baseline: Side, candidate: Side, spread: Callable[[float], Spread]) -> list[StepKind]:
+    """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind.
+
+    `spread` gives that of steps of which devices take a share.
+    """
     sides = (baseline, candidate)
     by_marker = are_by_marker(*(side.run for side in sides))
     known = [_several(included_steps(side.run, side.host, by_marker)) for side in sides]
     if not any(known):
         return []
     frames = [[included_steps(side.runs[i], side.hosts[i], by_marker) for i in side.positions] for side in sides]
-    found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
+    for side, of_side in zip(sides, frames, strict=True):
+        for frame, times in zip(of_side, side.device_times_us, strict=True):
+            busy = times.included[0]
+            frame["busy_us"] = busy if len(busy) == len(frame) else np.nan
+    found = [_kind(name, frames, spread) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
 
 
-def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest) -> StepKind:
-    test = replace(test, of=f"steps of {name}")
-    times = [
-        [Times.of(frame.loc[frame["kind"] == name, "duration_us"].to_numpy(np.float64)) for frame in side]
-        for side in frames
-    ]
+def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], spread: Callable[[float], Spread]) -> StepKind:
+    of_kind = [[frame[frame["kind"] == name] for frame in side] for side in frames]
+    whole = [pd.concat(side)[["busy_us", "duration_us"]].sum(min_count=1) for side in of_kind]
+    shares = [of_side["busy_us"] / of_side["duration_us"] for of_side in whole if of_side["duration_us"] > 0]
+    test = ChangeTest(spread(min((share for share in shares if share > 0), default=0.0)), of=f"steps of {name}")
+    times = [[Times.of(frame["duration_us"].to_numpy(np.float64)) for frame in side] for side in of_kind]
     ours, theirs = (sum(of_capture.included.size for of_capture in side) for side in times)
     return StepKind(name, (ours, theirs), (test.value(times[0]), test.value(times[1])), test(*times))
 

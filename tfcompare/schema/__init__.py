@@ -15,6 +15,7 @@ from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS, OP_STATS, OP_STEPS
 from tfcompare.schema.runs import (
+    DEVICE_BUSY_PARTS,
     HOSTS,
     RECORDED,
     RUN_INFO,
@@ -30,6 +31,7 @@ __all__ = [
     "COMPILATIONS",
     "COPIES",
     "DEVICE",
+    "DEVICE_BUSY_PARTS",
     "HLO_MEMORY",
     "HLO_OPS",
     "HLO_PROGRAMS",

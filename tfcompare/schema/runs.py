@@ -39,6 +39,9 @@ STEP_PARTS = tuple(part.name for part in _PARTS)
 UNEXPLAINED_PARTS = ("idle_us", "other_us")
 """Those of them that nothing recorded explains; xprof's "all others"."""
 
+DEVICE_BUSY_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
+"""Those of them in which a device is busy."""
+
 STEP_PRECISIONS = tuple(column.name for column in _PRECISIONS)
 """The columns of `STEPS` with the portions of `device_compute_us` of known precision."""
 

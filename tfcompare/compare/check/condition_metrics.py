@@ -24,7 +24,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import slowest_calls
 from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_peak_us, unknown_share
-from tfcompare.schema import HOST, KERNEL_STATS, SIDES
+from tfcompare.schema import DEVICE, HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_times import StepCells
@@ -105,7 +105,7 @@ def _throughput(pair: Pair, _: str) -> Measured:
     if not all(side.all_have_steps for side in pair.sides):
         return _untested_result(RATE, no_steps(*pair.sides).reason)
     ours, theirs = (_window_times(side, "periods_us") for side in pair.sides)
-    return _by_time(RATE, (_US_PER_S, _US_PER_S), _time_result(pair, ours, theirs, "step periods", on_host=True))
+    return _by_time(RATE, (_US_PER_S, _US_PER_S), _time_result(pair, ours, theirs, "step periods", place=HOST))
 
 
 def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
@@ -169,7 +169,7 @@ def _time_between_steps(pair: Pair, _: str) -> Measured:
     if not all(side.all_have_step_times for side in pair.sides):
         return _untested_result(TIME, no_steps(*pair.sides).reason)
     ours, theirs = (_window_times(side, "gaps_us") for side in pair.sides)
-    return _time_result(pair, ours, theirs, "gaps between steps", on_host=True)
+    return _time_result(pair, ours, theirs, "gaps between steps", place=HOST)
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
@@ -178,7 +178,7 @@ def _input_latency(pair: Pair, _: str) -> Measured:
     ours, theirs = ([Times.of(np.zeros(0) if one is None else one[1]) for one in of_side] for of_side in every)
     if not ours[0].steps and not theirs[0].steps:
         return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
-    return _time_result(pair, ours, theirs, "calls", on_host=True)
+    return _time_result(pair, ours, theirs, "calls", place=HOST)
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
@@ -286,7 +286,8 @@ def _rows_time(pair: Pair, pattern: str, *, table: str, names: tuple[str, ...], 
         return pair.shares(table, rows, side, position) * _matching(rows, names, pattern)
 
     ours, theirs = (_sum_up(side, cells, weights) for side, cells in zip(pair.sides, every, strict=True))
-    measured = _time_result(pair, *_in_main_kind(pair, ours, theirs), on_host=any(of_side.any() for of_side in on_host))
+    place = HOST if any(of_side.any() for of_side in on_host) else DEVICE
+    measured = _time_result(pair, *_in_main_kind(pair, ours, theirs), place=place)
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     both = zip((measured.baseline, measured.candidate), matching, strict=True)
     before, after = (value if len(rows) else math.nan for value, rows in both)
@@ -340,10 +341,12 @@ def _time_result(
     theirs: Sequence[Times],
     of: str,
     *,
-    on_host: bool = False,
+    place: str = "",
     estimate: Callable[[Times], Estimates] = estimates,
 ) -> Measured:
-    test = pair.in_series(ChangeTest(pair.spread_between(on_host=on_host), estimate, of, can_be_absent=True), ours)
+    test = pair.in_series(
+        ChangeTest(pair.spread_on(place) if place else pair.spread_of_steps, estimate, of, can_be_absent=True), ours
+    )
     verdict = time_verdict(pair.sides, (ours, theirs), test)
     samples = Samples(of, (min(t.steps for t in ours), min(t.steps for t in theirs)), test.min_steps)
     return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples)

@@ -38,8 +38,8 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     both = np.array(sorted(ours & theirs), np.int64)
     if not all(side.all_have_steps for side in pair.sides) or not both.size:
         return result
-    test = ChangeTest(pair.spread_between())
-    own_spread = _spreads(groups, pair.spread_between(on_host=True), test.spread)
+    test = ChangeTest(pair.spread_on(schema.DEVICE))
+    own_spread = _spreads(groups, pair.spread_on(schema.HOST), test.spread)
     before, after = (
         [of_capture.rows(both) for of_capture in _times(groups, name, side, pair)]
         for name, side in zip(SIDES, pair.sides, strict=True)

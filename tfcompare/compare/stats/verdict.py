@@ -39,8 +39,6 @@ USUAL_MARGIN = 0.05
 """The default change for which the required number of captures is given."""
 _HUGE = 10.0
 """Larger changes are reported as "more than" this."""
-_SHORTEST_US = 100.0
-"""Shorter times were not measured; their variation is assumed to be the same as at this time."""
 UNDER_LOAD = 5.0
 """The factor by which captures of a busy machine vary more than those of an idle one (`docs/verdicts.md`)."""
 
@@ -222,7 +220,8 @@ class Spread:
     """The variation between captures of one program, as a standard deviation of the logarithm, and its source.
 
     `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by `steady_us` ÷ time to the
-    power of `exponent`.
+    power of `exponent`, down to times of `shortest_us`. With a `device`, it is that of a step of which devices take
+    `device_share`, and this the variation of the rest.
     """
 
     share: float
@@ -230,23 +229,36 @@ class Spread:
     steady_us: float = 0.0
     remark: str = ""
     exponent: float = 0.25
+    shortest_us: float = 100.0
+    device: Spread | None = None
+    device_share: float = 0.0
 
     def of(self, mean_us: Floats) -> Floats:
         """The spread of times of `mean_us` per step."""
-        shorter = self.steady_us / np.maximum(mean_us, _SHORTEST_US)
+        shorter = self.steady_us / np.maximum(mean_us * (1 - self.device_share), self.shortest_us)
         shares: Floats = self.share * np.maximum(shorter, 1.0) ** self.exponent
-        return shares
+        if self.device is None:
+            return shares
+        on_device = self.device_share * self.device.of(mean_us * self.device_share)
+        return np.hypot((1 - self.device_share) * shares, on_device)
 
     def assumed(self, *mean_us: float) -> str:
         """`assumed to be 9.6 % (CPU default for steps this short)`, for series with these means."""
         shares = [float(self.of(np.array(us))) for us in mean_us]
         figures = " and ".join(dict.fromkeys(map(percent, shares)))
-        wider = " for steps this short" if max(shares) > self.share else ""
+        wider = " for steps this short" if self.device is None and max(shares) > self.share else ""
         return f"assumed to be {figures} ({self.source}{wider}{self.remark})"
 
     def under_load(self) -> Spread:
-        """The spread between captures if any of them was recorded on a busy machine."""
+        """The spread between captures if any of them was recorded on a busy machine, whose devices are not slower."""
         return replace(self, share=UNDER_LOAD * self.share, remark=", widened for captures under load")
+
+    def beside(self, device: Spread, device_share: float) -> Spread:
+        """The spread of steps of which devices take that share, and work that varies like this the rest."""
+        if not device_share > 0:
+            return self
+        source = f"{percent(1 - device_share)} of the step is not on a device"
+        return replace(self, source=source, device=device, device_share=device_share)
 
 
 def percent(share: float) -> str:
@@ -254,18 +266,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
 
 
-DECLARED_SPREAD = {
-    "CPU": Spread(0.05, "CPU default", steady_us=200_000),
-    "GPU": Spread(0.03, "GPU default"),
+OF_HOSTS = Spread(0.05, "CPU default", steady_us=200_000)
+"""The spread of host work, and of unknown devices."""
+BESIDE_DEVICES = replace(OF_HOSTS, shortest_us=6_000.0)
+"""The spread of what steps do beside the work of devices. From 6 ms on it is that of host work, 12 %; shorter times,
+mostly launches, do not vary more (`docs/verdicts.md`)."""
+_OF_DEVICES = {
+    "GPU": Spread(0.03, "GPU default", steady_us=400, exponent=0.5, shortest_us=5.0),
     "TPU": Spread(0.02, "TPU default"),
 }
-"""The default spread of each device type, used if none is measured; `docs/verdicts.md` derives the figures."""
-
-OF_HOSTS = DECLARED_SPREAD["CPU"]
-"""The spread of host work, whatever the device, and of unknown devices: that of a CPU."""
+"""The spread of what devices do, if none is measured; `docs/verdicts.md` derives the figures."""
 
 
 def declared_spread(*device_types: str) -> Spread:
     """The default spread of the device type; the largest of several, and a CPU's for an unknown type."""
-    known = [DECLARED_SPREAD[kind] for kind in device_types if kind in DECLARED_SPREAD] or [OF_HOSTS]
-    return max(known, key=lambda spread: spread.share)
+    return max((_OF_DEVICES.get(kind, OF_HOSTS) for kind in device_types), key=lambda spread: spread.share)

@@ -19,7 +19,7 @@ from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
-from tfcompare.schema import SIDES, UNEXPLAINED_PARTS
+from tfcompare.schema import DEVICE, DEVICE_BUSY_PARTS, HOST, SIDES, UNEXPLAINED_PARTS
 from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.text import capitalized
 from tfcompare.units import format_percent, format_time_us
@@ -274,13 +274,14 @@ def on_waiting(pair: Pair) -> Verdict:
 
 def on_part(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> Verdict:
     """The verdict on a part of the included steps, one of `schema.STEP_PARTS`, on a host of baseline and candidate;
-    None: on the straggler. Device parts, too, are taken to vary between captures as host work does."""
-    return pair.time_verdict(_times(pair, part, hosts), "steps")
+    None: on the straggler."""
+    place = DEVICE if part in DEVICE_BUSY_PARTS else HOST
+    return pair.time_verdict(_times(pair, part, hosts), "steps", place)
 
 
 def part_means_us(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> tuple[float, float]:
     """The mean times of a part on both sides, of all captures, as `on_part` compares them; NaN without steps."""
-    test = ChangeTest(pair.spread_between())
+    test = ChangeTest(pair.spread_on(HOST))
     ours, theirs = _times(pair, part, hosts)
     return test.value(ours), test.value(theirs)
 

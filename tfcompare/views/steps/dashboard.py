@@ -19,6 +19,7 @@ from tfcompare.compare.utilization import (
     roofline_efficiency,
     time_at_peak_us,
 )
+from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.units import format_percent, format_time_us
 from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.input import figures as input_bound
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 STEP_TIME = "Step time"
 PEAK_MEMORY = "Peak memory"
 PLANNED_MEMORY = "Planned peak memory"
-DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
 )
@@ -138,7 +138,7 @@ def _throughput(pair: Pair) -> Iterator[KeyFigure]:
 
 def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     """What keeps the step busy, and its wait for input."""
-    on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"]))
+    on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_BUSY_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
         return [*_execution(pair), *op_times(pair.diff(), pair.per_on)]
     busy = (
