@@ -158,6 +158,11 @@ class Side:
         """A figure of each capture on its compared host."""
         return [figure(run, host) for run, host in zip(self.runs, self.hosts, strict=True)]
 
+    @property
+    def each_at(self) -> list[tuple[int, Run, str | None]]:
+        """The position of each capture, the capture, and its compared host."""
+        return list(zip(self.positions, self.runs, self.hosts, strict=True))
+
     def mean_per_step(self, figure: Callable[[Run, str | None], float]) -> float:
         """The mean of a figure per step over the captures that have it, per iteration; NaN if none has."""
         return mean_of(self.each(figure)) / self.iterations

@@ -93,6 +93,17 @@ class CommonKinds:
             [times.in_steps(kind == name) for kind, times in zip(kinds, captures, strict=True)] for name in self.shares
         ]
 
+    def leveled(self, run: Run, host: str | None, numbers: Int64, times: Times) -> Times:
+        """Times in the steps of these numbers, each less what the steps of its kind differ from all on average: the
+        mean is as before, and how long each kind takes no longer counts as variation."""
+        kind = self.of_steps(run, host, pd.Series(numbers[: times.included.shape[1]])).to_numpy()
+        code, names = pd.factorize(kind)
+        if len(names) < 2:
+            return times
+        is_of = (code == np.arange(len(names))[:, np.newaxis]).astype(np.float64)
+        of_kind = times.included @ (is_of / is_of.sum(axis=1, keepdims=True)).T
+        return Times(times.included - of_kind[:, code] + times.included.mean(axis=1, keepdims=True), times.stray)
+
     def main(self, baseline: Sequence[Sequence[Times]], candidate: Sequence[Sequence[Times]]) -> Int64:
         """For each row, the position of the kind in which it takes most time on both sides, in this mix; −1 where it
         runs in no kind on both. The sides are those of `split`."""

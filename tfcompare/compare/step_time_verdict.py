@@ -31,6 +31,11 @@ def step_time_verdict(pair: Pair) -> Verdict:
     if not all(side.all_have_step_times for side in pair.sides):
         return no_steps(*pair.sides)
     ours, theirs = (side.step_times_us for side in pair.sides)
+    if (kinds := pair.common_kinds) is not None:
+        ours, theirs = (
+            [kinds.leveled(run, host, side.steps(at).numbers, times[at]) for at, run, host in side.each_at]
+            for side, times in zip(pair.sides, (ours, theirs), strict=True)
+        )
     return replace(ChangeTest(pair.spread_of_steps)(ours, theirs), caveat=caveat(pair.mismatches))
 
 

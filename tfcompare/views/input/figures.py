@@ -287,8 +287,12 @@ def part_means_us(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -
 
 
 def _times(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> tuple[list[Times], list[Times]]:
+    kinds = pair.common_kinds
+
     def of_capture(iterations: int, run: Run, host: str | None) -> Times:
-        return StepsOf.of(steps_of_straggler(run.table("steps", host=host)), iterations).times(part)
+        steps = StepsOf.of(steps_of_straggler(run.table("steps", host=host)), iterations)
+        times = steps.times(part)
+        return times if kinds is None else kinds.leveled(run, host, steps.numbers, times)
 
     ours, theirs = (
         side.on(host).each(partial(of_capture, side.iterations)) for side, host in zip(pair.sides, hosts, strict=True)
