@@ -12,7 +12,7 @@ from tfcompare import schema
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval
+from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval, with_speeds
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import SAME, Spread
@@ -44,10 +44,12 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
         [of_capture.rows(both) for of_capture in _times(groups, name, side, pair)]
         for name, side in zip(SIDES, pair.sides, strict=True)
     )
+    on_device = np.array([own_spread[number] is test.spread for number in both])
+    places = [rows for rows in (on_device, ~on_device) if rows.any()]
     displayed = pair.per_step(groups.ratios).to_numpy(np.float64)[both]
 
     def judge(rows: Int64, ours: Sequence[Times], theirs: Sequence[Times]) -> None:
-        of_rows = [[times.rows(rows) for times in side] for side in (ours, theirs)]
+        of_rows = [[with_speeds(times, places).rows(rows) for times in side] for side in (ours, theirs)]
         spreads = [own_spread[number] for number in both[rows]]
         found = test.rows(of_rows[0], of_rows[1], spreads=spreads, displayed=displayed[rows])
         result.loc[both[rows], list(found.columns)] = found.to_numpy(object)

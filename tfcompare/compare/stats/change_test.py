@@ -36,13 +36,18 @@ from tfcompare.compare.stats.verdict import (
     smallest_change,
     words,
 )
-from tfcompare.schema.arrays import Floats
+from tfcompare.schema.arrays import Bools, Floats
 from tfcompare.units import format_ratio
 
 SMALLEST_SHARE = 0.005
 """Rows with a smaller share of the time on both sides are not tested: there are many, and they hardly matter."""
 
 _ROUNDING = 1e-9
+_LEAST_GAP, _WIDE_GAP = math.log(1.05), 3.0
+"""The least gap between two speeds, and in standard deviations of the steps at either: of steps that vary at random,
+about one capture in a thousand has such a gap."""
+_FEW_RUNS = 0.75
+"""Of the number of runs that steps of two speeds have by chance. Those of two kinds that alternate have more."""
 _FEW_SLOW = 2, 5
 """From so many slow steps on they limit the degrees of freedom, and up to so many that matters."""
 _CORRELATED = 0.75
@@ -101,7 +106,7 @@ class ChangeTest:
                 return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
         if any(not np.isfinite(times.every).all() or not (times.included > 0).any() for times in both):
             return Verdict(UNTESTED, "a side has no time above zero")
-        ours, theirs = (list(map(self.estimate, side)) for side in (baseline, candidate))
+        ours, theirs = (self._estimates(side) for side in (baseline, candidate))
         found = changes(ours, theirs, self.spread.of)
         is_measured = _is_measured(ours, theirs)
         captures = len(ours), len(theirs)
@@ -127,11 +132,15 @@ class ChangeTest:
             return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {self.of}")
         if value == 0:
             return Level(value, value, value, "the candidate spends no time on it")
-        captures = list(map(self.estimate, side))
+        captures = self._estimates(side)
         found = levels(captures, self.spread.of)
         with_strays = float(found.with_strays[0]) if _have_strays(captures) else None
         basis = _level_basis(captures, self.spread, self.of)
         return Level(value, float(found.low[0]), float(found.high[0]), basis, with_strays)
+
+    def _estimates(self, side: Sequence[Times]) -> list[Estimates]:
+        """The estimates of each capture of a side, for a single row."""
+        return [self.estimate(with_speeds(times)) for times in side]
 
     def value(self, side: Sequence[Times]) -> float:
         """The value of one capture; of several, their mean, as used by the ratio. NaN without steps."""
@@ -194,6 +203,37 @@ class ChangeTest:
         result.loc[tested[known], "interval_high"] = found.high[known]
         result.loc[tested[known], "evidence"] = evidence_of((len(ours), len(theirs)))
         return result
+
+
+def with_speeds(times: Times, together: Sequence[Bools] = ()) -> Times:
+    """The times with the number of runs of steps at one speed: in the sum of each of these sets of rows, else of all.
+
+    A clock changes all that a device does, so such runs are looked for in the sum.
+    """
+    speeds = np.ones(len(times.included))
+    for rows in together or [np.ones(len(speeds), np.bool_)]:
+        speeds[rows] = _runs_at_one_speed(times.included[rows].sum(axis=0))
+    return Times(times.included, times.stray, speeds)
+
+
+def _runs_at_one_speed(times: Floats) -> int:
+    """How many runs of steps there are that alternate between two speeds; 1 if the steps are not of two speeds.
+
+    They are if a gap in the sorted times, with two steps or more on either side, is wide by itself and for what the
+    steps on either side differ by, and if steps of one speed follow one another more than chance has it.
+    """
+    steps = len(times)
+    if steps < FEWEST_STEPS or not (times > 0).all():
+        return 1
+    logs = np.log(times)
+    in_order = np.sort(logs)
+    gaps = np.diff(in_order)[1:-1]
+    at = int(gaps.argmax()) + 2
+    slower, faster = in_order[at:], in_order[:at]
+    is_wide = gaps[at - 2] >= max(_LEAST_GAP, _WIDE_GAP * max(slower.std(), faster.std()))
+    runs = 1 + int((np.diff(logs >= slower[0]) != 0).sum())
+    by_chance = 1 + 2 * len(slower) * len(faster) / steps
+    return runs if is_wide and runs <= _FEW_RUNS * by_chance else 1
 
 
 def _have_strays(captures: Sequence[Estimates]) -> bool:

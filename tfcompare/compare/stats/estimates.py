@@ -9,6 +9,8 @@ means of two series. Its confidence interval covers three kinds of uncertainty:
 - *Between captures*: two captures of one program differ by more than the variance of their steps suggests. The
   variation between captures is therefore included for each side: measured if the side has `FEWEST_REPEATS` or more
   captures, else assumed.
+- *Speeds*: where a device ran at two speeds, each for some steps on end, a run of these tells no more than one step,
+  and what ran at one speed meanwhile may as well run at two.
 - *Slow steps*: a mean of which a few slow steps make up much is as uncertain as their number. A stray is excluded from
   the mean, but if both sides have slow steps, it belongs to a population, and the standard error is the larger of those
   with and without it. Where the variation between captures is assumed, the degrees of freedom of that of the steps are
@@ -19,8 +21,9 @@ means of two series. Its confidence interval covers three kinds of uncertainty:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -66,10 +69,12 @@ _LEAST_OF_THE_REST = 1e-6
 @dataclass(frozen=True, eq=False)
 class Times:
     """The times of one capture, one series per row: `included` (rows, steps), in order, and those of the step that is
-    excluded as a stray: `stray` (rows), None if there is none."""
+    excluded as a stray: `stray` (rows), None if there is none. `speeds` (rows): how many runs of steps at one speed
+    there are, as a device has whose clock changes; None if that was not looked for."""
 
     included: Floats
     stray: Floats | None = None
+    speeds: Floats | None = None
 
     @classmethod
     def of(cls, series: Floats, stray: float | None = None) -> Times:
@@ -88,7 +93,8 @@ class Times:
 
     def rows(self, chosen: npt.NDArray[np.intp]) -> Times:
         """The series of some of the rows."""
-        return Times(self.included[chosen], None if self.stray is None else self.stray[chosen])
+        stray, speeds = (None if of is None else of[chosen] for of in (self.stray, self.speeds))
+        return Times(self.included[chosen], stray, speeds)
 
     def in_steps(self, chosen: Bools) -> Times:
         """The series in some of the steps, given for the included ones, in order, then for the stray."""
@@ -102,7 +108,8 @@ class Estimates:
 
     `location`: the mean; `variance`: the steps' variance relative to the squared mean; `products`: the raw lag-1
     correlation, which is the sum of products of neighbouring deviations ÷ the sum of squared deviations; `slow`: the
-    number of slow steps, the stray included; `with_stray`: the estimates with the stray, None without one.
+    number of slow steps, the stray included; `most_effective`: the largest effective sample size; `with_stray`: the
+    estimates with the stray, None without one.
     """
 
     location: Floats
@@ -110,6 +117,7 @@ class Estimates:
     products: Floats
     steps: int
     slow: Floats
+    most_effective: Floats
     with_stray: Estimates | None = None
 
 
@@ -154,8 +162,8 @@ class Levels:
 def estimates(times: Times) -> Estimates:
     """The estimates of the rows of one capture."""
     slow = is_slow(times.every).sum(axis=1).astype(np.float64)
-    with_stray = None if times.stray is None else _row_moments(times.every, slow, None)
-    return _row_moments(times.included, slow, with_stray)
+    with_stray = None if times.stray is None else _row_moments(times.every, slow, times.speeds)
+    return replace(_row_moments(times.included, slow, times.speeds), with_stray=with_stray)
 
 
 def quantile_estimates(times: Times, share: float) -> Estimates:
@@ -172,8 +180,8 @@ def quantile_estimates(times: Times, share: float) -> Estimates:
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (above - below) / 2 / location
-    known = _row_moments(values, np.zeros(len(values)), None)
-    return Estimates(location, error**2 * steps, known.products, steps, known.slow)
+    known = _row_moments(values, np.zeros(len(values)), times.speeds)
+    return replace(known, location=location, variance=error**2 * steps)
 
 
 def changes(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
@@ -220,6 +228,7 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
 
 
 def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation: Floats, spread: Declared) -> Changes:
+    sides = _at_all_speeds(sides)
     correlation = np.clip(correlation, 0.0, _MOST_CORRELATION)
     slow = [_slow_in(side) for side in sides]
     is_population, most_freedom = (slow[0] > 0) & (slow[1] > 0), _most_freedom(*slow)
@@ -238,6 +247,25 @@ def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation
     p = np.where(variance > 0, p, np.where(np.isnan(variance), np.nan, (difference == 0) * 1.0))
     effective_steps = (ours.effective_steps, theirs.effective_steps)
     return Changes(ratio, low, high, p, effective_steps, error, freedom, with_strays, capture_spread)
+
+
+def _at_all_speeds(
+    sides: tuple[Sequence[Estimates], Sequence[Estimates]],
+) -> tuple[Sequence[Estimates], Sequence[Estimates]]:
+    """The estimates, those of captures at one speed with the variance that captures at two have, if there are any."""
+    captures = [*sides[0], *sides[1]]
+    most = np.array([capture.most_effective for capture in captures])
+    if np.isinf(most).all():
+        return sides
+    variances = np.where(np.isinf(most), 0.0, [capture.variance for capture in captures]).max(axis=0)
+    fewest = most.min(axis=0)
+
+    def at_all(capture: Estimates) -> Estimates:
+        is_at_one = np.isinf(capture.most_effective) & np.isfinite(fewest)
+        variance = np.where(is_at_one, np.maximum(capture.variance, variances), capture.variance)
+        return replace(capture, variance=variance, most_effective=np.where(is_at_one, fewest, capture.most_effective))
+
+    return [at_all(capture) for capture in sides[0]], [at_all(capture) for capture in sides[1]]
 
 
 def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Floats:
@@ -298,7 +326,7 @@ def _with_strays(
     )
 
 
-def _row_moments(values: Floats, slow: Floats, with_stray: Estimates | None) -> Estimates:
+def _row_moments(values: Floats, slow: Floats, speeds: Floats | None) -> Estimates:
     steps = values.shape[1]
     location = values.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -307,7 +335,8 @@ def _row_moments(values: Floats, slow: Floats, with_stray: Estimates | None) -> 
         squares = np.where(squares > steps * _ROUNDING**2, squares, 0.0)
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
     variance = np.maximum(squares / max(steps - 1, 1), _jackknife_variance(values, location))
-    return Estimates(location, variance, np.where(squares > 0, products, 0.0), steps, slow, with_stray)
+    most = np.full(len(values), math.inf) if speeds is None else np.where(speeds > 1, speeds, math.inf)
+    return Estimates(location, variance, np.where(squares > 0, products, 0.0), steps, slow, most)
 
 
 def _jackknife_variance(values: Floats, location: Floats) -> Floats:
@@ -357,6 +386,7 @@ class _Estimate:
 def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
     independent = (capture.steps * (1 - correlation) / (1 + correlation) for capture in side)
     effective = np.array([np.maximum(steps, _FEWEST_EFFECTIVE) for steps in independent])
+    effective = np.minimum(effective, [capture.most_effective for capture in side])
     location = _location(side)
     if len(side) >= FEWEST_REPEATS:
         with np.errstate(divide="ignore", invalid="ignore"):
