@@ -218,7 +218,7 @@ def test_step_time_by_change_and_by_value():
     assert found == ["failed", "failed", "passed", "unclear"]
     assert only(after, before, "step_time>+5%").outcome == "passed"
     assert only(before, after, "step_time>1.95ms", spread=0.0).outcome == "failed"
-    assert "16 % (CPU default for steps this short)" in only(before, after, "step_time>1.95ms").reason
+    assert "16 % (CPU default for times this short)" in only(before, after, "step_time>1.95ms").reason
 
 
 def test_a_stray_step_does_not_move_the_step_time():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 
 from benchmarks.calibration import claim_share, simulated
 from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
-from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval
+from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval, with_speeds
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.compare.stats.verdict import DECLARED_SPREAD, OF_HOSTS, Sensitivity, Spread, declared_spread
+from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, Sensitivity, Spread, declared_spread
 from tfcompare.tables.step_times import StepCells
 
 RNG = np.random.default_rng(3)
@@ -80,22 +81,76 @@ def test_recordings_of_one_program_measure_their_spread() -> None:
     assert (measured.evidence, measured.text) == ("replicates", "slower")
     assert "from 100 and 100 steps (5 captures each). " in measured.reason
     assert "un-to-run variation is measured: " in measured.reason
-    mixed = ChangeTest(declared_spread("GPU"))(ours, [series(200.0)])
+    mixed = ChangeTest(declared_spread("TPU"))(ours, [series(200.0)])
     assert mixed.evidence == "single"
     assert "from 100 and 20 steps (5 and 1 captures)" in mixed.reason
-    assert "that of the other side is assumed to be 3 % (GPU default)" in mixed.reason
+    assert "that of the other side is assumed to be 2 % (TPU default)" in mixed.reason
 
 
 def test_of_two_kinds_of_devices_the_larger_spread_counts() -> None:
-    assert declared_spread("TPU", "CPU") == DECLARED_SPREAD["CPU"]
+    assert declared_spread("TPU", "CPU") == OF_HOSTS
     assert declared_spread("abacus") == declared_spread("CPU")
 
 
 def test_what_takes_shorter_on_a_host_is_spread_wider_down_to_what_was_measured() -> None:
     cpu, times = declared_spread("CPU"), np.array([1e6, 200_000.0, 12_500.0, 100.0, 1.0])
     assert cpu.of(times) == pytest.approx([0.05, 0.05, 0.1, 0.05 * 2000**0.25, 0.05 * 2000**0.25])
-    assert declared_spread("GPU").of(times) == pytest.approx([0.03] * 5)
-    assert cpu.assumed(12_500.0, 300_000.0) == "assumed to be 10 % and 5 % (CPU default for steps this short)"
+    assert declared_spread("GPU").of(times) == pytest.approx([0.03, 0.03, 0.03, 0.06, 0.03 * 80**0.5])
+    assert declared_spread("TPU").of(times) == pytest.approx([0.02] * 5)
+    assert cpu.assumed(12_500.0, 300_000.0) == "assumed to be 10 % and 5 % (CPU default for times this short)"
+
+
+def test_a_step_varies_as_what_devices_and_the_rest_take_of_it() -> None:
+    gpu, step_us = declared_spread("GPU"), np.array(10_000.0)
+    assert BESIDE_DEVICES.beside(gpu, 0.0) == BESIDE_DEVICES
+    assert BESIDE_DEVICES.beside(gpu, 1.0).of(step_us) == pytest.approx(0.03)
+    half = BESIDE_DEVICES.beside(gpu, 0.5)
+    on_host = 0.05 * (200 / 6) ** 0.25  # as work of 6 ms: 5 ms are not more uncertain
+    assert half.of(step_us) == pytest.approx(math.hypot(0.5 * on_host, 0.5 * 0.03))
+    loaded = BESIDE_DEVICES.under_load().beside(gpu, 0.5)
+    assert loaded.of(step_us) == pytest.approx(math.hypot(2.5 * on_host, 0.5 * 0.03)), "a device is not slower"
+    assert half.assumed(10_000.0) == "assumed to be 6.2 % (50 % of the step is not on a device)"
+
+
+def at_two_speeds(steps: int, first: int, ratio: float, noise: float = 0.005) -> Times:
+    """The first steps at one speed, the others at another."""
+    speed = np.where(np.arange(steps) < first, 1.0, ratio)
+    return Times.of(1000 * speed * np.exp(np.random.default_rng(1).normal(0, noise, steps)))
+
+
+@pytest.mark.parametrize(
+    ("times", "runs"),
+    [
+        (at_two_speeds(12, 5, 1.2), 2),
+        (at_two_speeds(20, 17, 1.1), 2),
+        (at_two_speeds(20, 10, 1.02), 1),
+        (at_two_speeds(20, 10, 2.0), 1),
+        (at_two_speeds(20, 20, 1.0, noise=0.1), 1),
+        (Times.of(np.tile([1000.0, 1200.0], 10)), 1),
+        (Times.of(np.repeat([1000.0, 1200.0, 1000.0, 1200.0], 5)), 4),
+    ],
+)
+def test_runs_of_steps_at_two_speeds_are_told_from_chance_slow_steps_and_steps_that_alternate(
+    times: Times, runs: int
+) -> None:
+    assert with_speeds(times).speeds == pytest.approx([runs])
+
+
+def test_a_clock_that_changed_within_a_capture_is_no_change_of_the_program() -> None:
+    test, even, mixed = ChangeTest(declared_spread("GPU")), at_two_speeds(20, 20, 1.0), at_two_speeds(20, 3, 1.2)
+    (there, back) = test([even], [mixed]), test([mixed], [even])
+    assert (there.word, there.ratio) == ("unclear", pytest.approx(1.17, abs=0.01))
+    assert there.low == pytest.approx(1 / back.high)
+    assert test([even], [Times(even.included * 1.17)]).word == "slower"
+    assert test([mixed], [Times(mixed.included * 2)]).word == "slower", "a large change is certain all the same"
+
+
+def test_a_clock_is_looked_for_in_what_ops_of_a_device_take_together() -> None:
+    one_op = np.vstack([at_two_speeds(20, 10, 1.3).included, np.full((9, 20), 1000.0)])
+    of_all = np.tile(at_two_speeds(20, 10, 1.3).included, (4, 1))
+    both = Times(np.vstack([one_op, of_all]))
+    device = np.arange(14) >= 10
+    assert with_speeds(both, [device, ~device]).speeds.tolist() == [1] * 10 + [2] * 4
 
 
 MEASURED = 0.03

@@ -23,7 +23,6 @@ from tfcompare.compare.check.conditions import Findings, check, parse_condition
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
-from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.comparison import Comparison, compare
@@ -47,7 +46,7 @@ def compared(baseline: str = FIFTH, candidate: str = SECOND) -> Comparison:
 
 def kinds(comparison: Comparison) -> list[StepKind]:
     pair = pair_with(comparison)
-    return step_kinds(*pair.sides, ChangeTest(pair.spread_between()))
+    return step_kinds(*pair.sides, lambda _: pair.spread_of_steps)
 
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:

@@ -99,7 +99,7 @@ def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
 
 def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Path) -> None:
     fast, slow = training(tmp_path / "fast", 50), training(tmp_path / "slow", 150)
-    conditions = [parse_condition(text) for text in ("mfu<-5%", "mfu<0.1", "hbm_share<0.0001", "mfu>+5%")]
+    conditions = [parse_condition(text) for text in ("mfu<-5%", "mfu<0.12", "hbm_share<0.0001", "mfu>+5%")]
     there, back = compare(fast, slow), compare(slow, fast)
     found = check(there, conditions).found
     assert [one.outcome for one in found] == [FAILED, FAILED, PASSED, PASSED]

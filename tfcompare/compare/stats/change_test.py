@@ -46,6 +46,8 @@ _ROUNDING = 1e-9
 _LEAST_GAP, _WIDE_GAP = math.log(1.05), 3.0
 """The least gap between two speeds, and in standard deviations of the steps at either: of steps that vary at random,
 about one capture in a thousand has such a gap."""
+_MOST_OF_SPEEDS = math.log(1.5)
+"""Clocks change by less. From there on steps are slow ones, for which there is a rule (`tables.slow_steps`)."""
 _FEW_RUNS = 0.75
 """Of the number of runs that steps of two speeds have by chance. Those of two kinds that alternate have more."""
 _FEW_SLOW = 2, 5
@@ -231,6 +233,7 @@ def _runs_at_one_speed(times: Floats) -> int:
     at = int(gaps.argmax()) + 2
     slower, faster = in_order[at:], in_order[:at]
     is_wide = gaps[at - 2] >= max(_LEAST_GAP, _WIDE_GAP * max(slower.std(), faster.std()))
+    is_wide &= slower.mean() - faster.mean() <= _MOST_OF_SPEEDS
     runs = 1 + int((np.diff(logs >= slower[0]) != 0).sum())
     by_chance = 1 + 2 * len(slower) * len(faster) / steps
     return runs if is_wide and runs <= _FEW_RUNS * by_chance else 1

@@ -243,10 +243,10 @@ class Spread:
         return np.hypot((1 - self.device_share) * shares, on_device)
 
     def assumed(self, *mean_us: float) -> str:
-        """`assumed to be 9.6 % (CPU default for steps this short)`, for series with these means."""
+        """`assumed to be 9.6 % (CPU default for times this short)`, for series with these means."""
         shares = [float(self.of(np.array(us))) for us in mean_us]
         figures = " and ".join(dict.fromkeys(map(percent, shares)))
-        wider = " for steps this short" if self.device is None and max(shares) > self.share else ""
+        wider = " for times this short" if self.device is None and max(shares) > self.share else ""
         return f"assumed to be {figures} ({self.source}{wider}{self.remark})"
 
     def under_load(self) -> Spread:
