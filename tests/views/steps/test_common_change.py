@@ -50,8 +50,8 @@ SETTING = "or a setting that touches everything."
         ),
         (
             {HOST: controls(1.6), DEVICE: controls(1.5)},
-            "What did not change takes **1.60×** as long on hosts (1.52×–1.68× in these captures) and **1.50×** as long "
-            f"on devices (1.43×–1.58× in these captures) in B: a busier or slower machine, {SETTING}",
+            "What did not change takes **1.60×** as long on hosts (1.52×–1.68× in these captures) and **1.50×** as "
+            f"long on devices (1.43×–1.58× in these captures) in B: a busier or slower machine, {SETTING}",
         ),
         ({HOST: controls(1.0), DEVICE: controls(1.0)}, ""),
         ({}, ""),
