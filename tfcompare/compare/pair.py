@@ -13,6 +13,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
+from tfcompare.compare.controls import Controls, controls_of
 from tfcompare.compare.diff import INTERVAL, SumsPer
 from tfcompare.compare.executions import Execution, instructions_of, longest_program, lost_events
 from tfcompare.compare.groups import aggregate as coverage_of
@@ -275,6 +276,11 @@ class Pair:
         if headline_metric is None:
             raise TfcompareError(f"the table {name!r} has no headline metric, so it has no matched share")
         return coverage_of.coverage(self.diff(name), headline_metric, [self.candidate.id])
+
+    @property
+    def controls(self) -> dict[str, Controls]:
+        """Ops that surely do the same work on both sides, by place; see `controls_of`."""
+        return self._retain("controls", partial(controls_of, self))
 
     def scopes(self) -> pd.DataFrame:
         """The diff of ops as a tree of name scopes."""

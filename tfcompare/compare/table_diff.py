@@ -20,6 +20,7 @@ from tfcompare.compare.pooling import POOLED, sums_of
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.compare.tf_data.pipelines import slowest_executions
 from tfcompare.schema import SIDES
+from tfcompare.schema.arrays import Bools
 from tfcompare.tables.op_evidence import OpEvidence
 
 if TYPE_CHECKING:
@@ -48,6 +49,18 @@ def unjudged_ops(pair: Pair) -> pd.DataFrame:
     return pair.among.retain((pair.candidate.id, "unjudged ops"), make)
 
 
+def sure_ops(pair: Pair) -> Bools:
+    """Which rows of `unjudged_ops` are surely pairs (`are_sure`)."""
+
+    def make() -> Bools:
+        rows = unjudged_ops(pair)
+        is_sure = (rows["status"] == MATCHED).to_numpy(np.bool_, copy=True)
+        is_sure[is_sure] = are_sure(rows[is_sure], pair.evidence)
+        return is_sure
+
+    return pair.among.retain((pair.candidate.id, "sure ops"), make)
+
+
 def _diff_without_verdicts(pair: Pair, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
     """The diff of a table without verdicts from steps or calls."""
     ours, theirs = (side_rows(pair, table, side) for side in sides)
@@ -65,8 +78,11 @@ def _diff_without_verdicts(pair: Pair, table: schema.Table, sides: tuple[Side, S
 
 def _with_step_verdicts(pair: Pair, table: schema.Table, diff: pd.DataFrame) -> pd.DataFrame:
     """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
-    rows = diff[diff["status"] == MATCHED]
-    rows = rows[are_sure(rows, pair.evidence)]
+    if table is schema.OP_STATS and pair.iterations == ALIKE:
+        rows = diff[sure_ops(pair)]
+    else:
+        rows = diff[diff["status"] == MATCHED]
+        rows = rows[are_sure(rows, pair.evidence)]
     number = pd.Series(np.arange(len(rows)), rows.index)
     ratios = rows[f"{table.headline}_ratio"].reset_index(drop=True)
     found = pair.group_verdicts(Groups(table.name, rows, dict.fromkeys(SIDES, number), ratios)).set_axis(rows.index)

@@ -34,6 +34,7 @@ from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.common_change import common_change
 from tfcompare.views.steps.dashboard import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.views.steps.figures import has_step_times, verdict_on_loop
 from tfcompare.views.steps.headline import headline as step_headline
@@ -84,6 +85,8 @@ def first(pair: Pair) -> Iterator[Block]:
         yield Text(found.sentence)
     if sentence := pair.cached("clock", partial(_clock, pair)):
         yield Text(sentence, more="kernel_stats")
+    elif sentence := pair.cached("common change", partial(common_change, pair)):
+        yield Text(sentence, more="op_stats")
     yield from figures(pair)
     yield from memory_growth(pair)
 

@@ -104,6 +104,15 @@ def contents_of(pair: Pair) -> tuple[dict[tuple[str, str], str], ...]:
     return tuple({place: content(rows) for place, rows in side.items()} for side in programs_of(pair))
 
 
+def are_identical(pair: Pair) -> bool:
+    """Whether both sides compiled the same programs, and some; False if a profile has gone."""
+    try:
+        ours, theirs = (set(side.values()) for side in contents_of(pair))
+    except TfcompareError:
+        return False
+    return ours == theirs != set()
+
+
 def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The rows of `hlo_programs` of the program on both sides: of hosts between which it differs, else of the first."""
     found = [
