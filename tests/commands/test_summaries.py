@@ -201,8 +201,10 @@ def test_a_rate_is_judged_by_the_time_that_it_takes_and_the_reason_says_so(tfcom
     words = ["check", str(place / "h100_512_128"), str(place / "h100_16_8"), "--format", "json"]
     _, out, _ = tfcompare(*words, "--fail-if", "step_time>+5%", "--fail-if", "throughput<-5%")
     time, rate = findings(out).values()
-    assert str(time["reason"]).startswith("95 % confidence interval of the ratio ")
-    assert str(rate["reason"]).startswith("from the time that it takes: 95 % confidence interval of the ratio ")
+    assert str(time["reason"]).startswith("95 % confidence interval of the ratio between captures ")
+    assert str(rate["reason"]).startswith(
+        "from the time that it takes: 95 % confidence interval of the ratio between captures "
+    )
 
 
 def test_diff_takes_a_spread(tfcompare) -> None:

@@ -39,7 +39,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
     verdict = ChangeTest(declared_spread("CPU"))(before, after)
     assert verdict.word == "unclear"
     assert re.fullmatch(
-        r"95 % confidence interval of the ratio 0\.\d+×–1\.\d+×, from 20 steps per run\. "
+        r"95 % confidence interval of the ratio between captures 0\.\d+×–1\.\d+×, from 20 steps per run\. "
         r"(The 20 steps carry the information of [\d.]+\. )?"
         r"Run-to-run variation is assumed to be 5 % \(CPU default\)",
         verdict.reason,

@@ -34,12 +34,14 @@ from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.certain import what_it_can_be, with_equal_programs
 from tfcompare.views.steps.common_change import common_change
 from tfcompare.views.steps.dashboard import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.views.steps.figures import has_step_times, verdict_on_loop
 from tfcompare.views.steps.headline import headline as step_headline
 from tfcompare.views.steps.headline import work_of_steps
 from tfcompare.views.steps.verdict_words import (
+    device_time,
     evidence,
     loop_clause,
     next_step,
@@ -165,7 +167,9 @@ def verdict(pair: Pair) -> Verdict:
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)
     found, of_all = pair.headline_verdict, pair.verdict
-    basis = [evidence(pair), *slow, between_steps_sentence(pair), dispatch_sentence(pair), next_step(pair)]
+    can_be = what_it_can_be(pair, attribution_of(pair).moved_most)
+    basis = [can_be, evidence(pair), device_time(pair), *slow, between_steps_sentence(pair)]
+    basis += [dispatch_sentence(pair), next_step(pair)]
     ours, theirs = map(step_time_us, pair.sides)
     interval = (of_all.low, of_all.high) if of_all.has_interval else None
     step = Finding("step_time", "Step time", "µs", ours, theirs, of_all.word, of_all.evidence, interval, "timeline")
@@ -178,7 +182,8 @@ def headline(pair: Pair, *, whole: bool = False) -> str:
     """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
     found = step_headline(pair, pair.called)
     certain = pair.cached("certain", partial(_certain, pair))
-    first = f"{certain}; {found.clause}." if certain else f"{capitalized(found.clause)}."
+    same = "same compiled programs" if with_equal_programs(pair) else ""
+    first = f"{capitalized('; '.join(filter(None, [same, certain, found.clause])))}."
     return " ".join([first, *found.others]) if whole else first
 
 
@@ -192,7 +197,7 @@ def _certain(pair: Pair) -> str:
         clauses = list(filter(None, [loop_clause(pair, pair.marked)]))
     else:
         return ""
-    return capitalized(" and ".join(clauses))
+    return " and ".join(clauses)
 
 
 def why(pair: Pair) -> Iterator[Block]:

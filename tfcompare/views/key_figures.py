@@ -72,9 +72,9 @@ class KeyFigure:
         return "better" if self.candidate < self.baseline else "worse"
 
 
-def better_by(verdict: Verdict) -> Better:
+def better_by(verdict: Verdict | None) -> Better:
     """The direction that counts as better, if the verdict claims a change; else `neither`."""
-    return "lower" if verdict.is_claim else "neither"
+    return "lower" if verdict is not None and verdict.is_claim else "neither"
 
 
 def op_times(diff: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:

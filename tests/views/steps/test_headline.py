@@ -75,7 +75,7 @@ def test_an_inconclusive_difference_says_how_to_detect_one_and_equal_runs_are_as
     said = compare(ours, theirs).headline()
     assert re.fullmatch(
         r"Inconclusive: `b` vs `a`, 104 ms vs 100 ms per step\. "
-        r"The 95 % confidence interval of the ratio is 0\.\d+×–1\.\d+×\. "
+        r"The 95 % confidence interval of the ratio between captures is 0\.\d+×–1\.\d+×\. "
         r"These runs can show only changes above \d+ %; 5 captures per side would measure how much they vary\.",
         said,
     )

@@ -265,7 +265,8 @@ def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Sprea
     if _have_strays((*ours, *theirs)):
         few += f"With strays counted, the ratio is {format_ratio(float(found.ratio_with_strays[0]))}. "
     counts = _counts(ours, theirs, of)
-    return f"{LEVEL * 100:.0f} % confidence interval of the ratio {interval}, from {counts}. {few}{second}"
+    what = f"{LEVEL * 100:.0f} % confidence interval of the ratio between captures {interval}"
+    return f"{what}, from {counts}. {few}{second}"
 
 
 def _few_slow(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> str:

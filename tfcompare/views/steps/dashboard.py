@@ -141,8 +141,9 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_BUSY_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
         return [*_execution(pair), *op_times(pair.diff(), pair.per_on)]
+    of_devices = pair.device_verdict if pair.main_kind is None else None  # else, it is on the steps of that kind
     busy = (
-        KeyFigure("Device busy", "µs", *on_device, "neither", _DEVICE_BUSY)
+        KeyFigure("Device busy", "µs", *on_device, better_by(of_devices), _DEVICE_BUSY)
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )

@@ -216,7 +216,8 @@ def _change(
     if verdict.is_claim:
         predicate = f"{faster_or_slower(*times_us, per=per)} {ours} ({_how_sure(*times_us, verdict)}): {times}"
         return Headline(f"{lead}{theirs} {predicate}", predicate="" if lead else predicate)
-    interval = f"The 95 % confidence interval of the ratio is {format_ratio(verdict.low)}–{format_ratio(verdict.high)}."
+    ends = f"{format_ratio(verdict.low)}–{format_ratio(verdict.high)}"
+    interval = f"The 95 % confidence interval of the ratio between captures is {ends}."
     if verdict.word == SAME:
         return Headline(f"{lead}{theirs} is as fast as {ours}: {times}", (interval,))
     if verdict.word == UNCLEAR:

@@ -20,6 +20,7 @@ from tfcompare.views.hosts.words import how_often, who
 from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.certain import likely, ops_that_account
 from tfcompare.views.steps.figures import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.views.steps.headline import (
     how_to_mark_steps,
@@ -48,6 +49,15 @@ def evidence(pair: Pair) -> str:
     if is_assumed and any(run.machine_load is None for run in pair.runs):
         sentences.append(f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much.")
     return " ".join([*sentences, f"**But {as_markdown(found.caveat)}.**"] if found.caveat else sentences)
+
+
+def device_time(pair: Pair) -> str:
+    """The verdict on how long devices are busy per step, in Markdown; empty where they are not on both sides."""
+    found = pair.device_verdict
+    if found is None or not found.has_interval or pair.is_identical:
+        return ""
+    interval = f"{format_ratio(found.low)}–{format_ratio(found.high)}"
+    return f"Devices are busy {format_ratio(found.ratio)} as long ({interval}): {found.text}."
 
 
 def next_step(pair: Pair) -> str:
@@ -98,12 +108,17 @@ def check_notes(pair: Pair) -> list[str]:
 
 
 def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str, str]) -> Iterator[str]:
-    """Markdown clauses, the most important first: time between steps, a host that stands out or else the part of step
-    that changed most, the peak memory, growth of memory. `names` are those of baseline and candidate in Markdown."""
+    """Markdown clauses, the most important first: time between steps, ops that account for the change or else a host
+    that stands out or the part of step that changed most, the peak memory, growth of memory.
+
+    `names` are those of baseline and candidate in Markdown.
+    """
     ours, theirs = names
     if clause := loop_clause(pair, names):
         yield clause
-    if clause := _slow_host(pair, names) or _part(pair, attribution, theirs):
+    if ops := ops_that_account(pair):
+        yield " and ".join(one.clause for one in ops)
+    elif clause := _slow_host(pair, names) or _part(pair, attribution, theirs):
         yield clause
     peaks = [median_of(side.each(peak_bytes)) for side in pair.sides]
     if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
@@ -157,6 +172,6 @@ def _part(pair: Pair, attribution: Attribution, name: str) -> str:
     delta_us = after - before
     if abs(delta_us) < WORTH_IT * max(map(step_time_us, pair.sides)):
         return ""
-    word = "more" if delta_us > 0 else "less"
+    much = f"{format_time_us(abs(delta_us))} {'more' if delta_us > 0 else 'less'}"
     ends = f" ({format_ratio(found.low)}–{format_ratio(found.high)})" if 0 < found.low < found.high else ""
-    return f"{name} has {format_time_us(abs(delta_us))} {word} {PART_WORDS[part]} per step{ends}"
+    return f"{name} {likely(found.evidence)}has {much} {PART_WORDS[part]} per step{ends}"
