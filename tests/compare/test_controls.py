@@ -44,11 +44,14 @@ def drawn(seed: int, factor: float = 1.0, spread: float = 0.02, ops: int = OPS) 
 
 
 def without_costs(frame: pd.DataFrame, **cells: object) -> pd.DataFrame:
-    """The rows as those of TensorFlow without XLA: shapes of results, no FLOPs and no bytes."""
+    """The rows as those of TensorFlow without XLA, in training: shapes of results, but no FLOPs and no bytes. Every
+    third op is a product, and the others are its gradients."""
     unknown = {f"{name}_{side}": np.nan for name in ("flops", "bytes_accessed") for side in SIDES}
     shapes = {f"shapes_{side}": "[16,32]" for side in SIDES}
-    types = np.where(np.arange(len(frame)) % 2, "MatMul", "ReluGrad")
-    return frame.assign(**({"op_type": types} | unknown | shapes | cells))
+    op = np.arange(len(frame))
+    types = np.select([op % 3 == 0, op % 3 == 1], ["Conv2D", "Conv2DBackpropFilter"], "Conv2DBackpropInput")
+    scopes = pd.Series(np.where(op % 3, "gradient_tape/", ""), frame.index)
+    return frame.assign(**({"op_type": types, "op_name": scopes + frame["op_name"]} | unknown | shapes | cells))
 
 
 def at(count: int, first: object, others: object) -> list[object]:
@@ -149,13 +152,24 @@ def test_without_costs_all_ops_of_an_equal_program_are_controls() -> None:
     "cells",
     [
         {"shapes_candidate": at(OPS, "[512,32]", "[16,32]")},
-        {"op_type": "MatMul"},
+        {"op_type": np.where(np.arange(OPS) % 3 == 2, "ReluGrad", "Conv2D")},
+        {"op_name": [f"op_{op}" for op in range(OPS)]},
         {"shapes_baseline": None},
+        {"shapes_candidate": at(OPS, None, "[16,32]")},
         {"occurrences_candidate": at(OPS, 2.0, 1.0)},
         {"is_sure": at(OPS, False, True)},
         {"status": at(OPS, "added", "matched")},
     ],
-    ids=["another shape", "no gradients", "unknown shapes", "more often", "not sure", "added"],
+    ids=[
+        "another shape",
+        "frozen layers",
+        "no gradients",
+        "no shapes",
+        "an unknown shape",
+        "more often",
+        "not sure",
+        "added",
+    ],
 )
 def test_without_costs_there_are_no_controls_if_anything_of_the_program_differs(cells: dict[str, object]) -> None:
     before, after = drawn(1, 1.6)

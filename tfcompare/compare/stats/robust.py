@@ -14,7 +14,9 @@ _WITHIN_ONE_SCALE = 0.6827
 _LIMIT = 1.345
 """A deviation counts for at most so many scales: 95 % efficient for normally distributed values (Huber 1964)."""
 _ROUNDS = 50
-"""Rounds of reweighting; 30 reach rounding on the profiles that were tried."""
+"""The most rounds of reweighting."""
+_CONVERGED = 1e-12
+"""The change of the location, in scales, from which on more rounds change nothing."""
 
 
 def effective_count(weights: Floats) -> float:
@@ -38,7 +40,9 @@ def location_and_scale(values: Floats, weights: Floats) -> tuple[float, float]:
     limit = _LIMIT * _scale(values, weights, location)
     for _ in range(_ROUNDS if limit > 0 else 0):
         used = weights * limit / np.maximum(np.abs(values - location), limit)
-        location = float(used @ values / used.sum())
+        before, location = location, float(used @ values / used.sum())
+        if abs(location - before) <= _CONVERGED * limit:
+            break
     return location, _scale(values, weights, location)
 
 
