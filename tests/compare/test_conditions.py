@@ -11,7 +11,7 @@ import pytest
 from tests.checked import checked as check
 from tests.compare import compare_runs
 from tests.compare.compare_runs import table
-from tfcompare.compare.check.condition_metrics import COUNT, METRICS, TIME, Level, Measured
+from tfcompare.compare.check.condition_metrics import METRICS
 from tfcompare.compare.check.conditions import (
     OPERATORS,
     UNITS,
@@ -23,7 +23,9 @@ from tfcompare.compare.check.conditions import (
     outcome,
     parse_condition,
 )
+from tfcompare.compare.check.measured import COUNT, TIME, Measured
 from tfcompare.compare.pairs import pair_with
+from tfcompare.compare.stats.change_test import Level
 from tfcompare.compare.stats.verdict import SLOWER, Sensitivity, Verdict
 from tfcompare.comparison import compare
 from tfcompare.errors import TfcompareError, Unknown

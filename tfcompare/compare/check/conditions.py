@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.check.condition_metrics import BYTES, COUNT, METRICS, RATE, SHARE, TIME, Measured, Samples
+from tfcompare.compare.check.condition_metrics import METRICS
+from tfcompare.compare.check.measured import BYTES, COUNT, RATE, SHARE, TIME, Measured, Samples
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
