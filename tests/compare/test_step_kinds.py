@@ -111,6 +111,18 @@ def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
     assert is_other_mix({"train": 5, "eval": 5}, {})
 
 
+def test_kinds_are_tested_together_without_those_of_too_few_steps() -> None:
+    """One by one, the evaluation that both of these programs share would be likely faster: 0.919–0.995."""
+    folders = (TRANSFORMER_RUNS[f"h100_{name}_activations"].parent for name in ("store", "recompute"))
+    store, recompute = ([tfc.load(path) for path in sorted(folder.iterdir())] for folder in folders)
+    found = compare(store[0], recompute[0], repeats={side[0].id: side[1:] for side in (store, recompute)})
+    train, evaluate = kinds(found)
+    assert (train.name, train.verdict.word) == ("train_step", SLOWER)
+    assert (evaluate.name, evaluate.verdict.word) == ("evaluate", UNCLEAR)
+    (alone, _) = kinds(compared())
+    assert "joint" in evaluate.verdict.reason and "joint" not in alone.verdict.reason
+
+
 CHOSEN = ("h100_store_activations", "filters_16_8", "jax_filters_16_8")
 
 
