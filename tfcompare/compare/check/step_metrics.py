@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,42 +15,106 @@ from tfcompare.compare.check.measured import (
     TIME,
     Measured,
     missing,
+    tested,
     time_result,
+    unknown_time,
     untested_result,
     who_lacks,
+    why_unrecorded,
 )
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side, window_of
 from tfcompare.compare.stats.change_test import Level
-from tfcompare.compare.stats.estimates import Times, quantile_estimates
+from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import no_steps
 from tfcompare.compare.tf_data.call_verdicts import slowest_calls
-from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_peak_us, unknown_share
-from tfcompare.schema import HOST
-from tfcompare.schema.hlo import MOST_UNKNOWN
-from tfcompare.units import format_percent
-
-if TYPE_CHECKING:
-    from tfcompare.run import Run
+from tfcompare.compare.utilization import Cost, time_at_peak_us
+from tfcompare.schema import DEVICE, HOST
 
 _US_PER_S = 1e6
 
+Estimate = Callable[[Times], Estimates]
+"""Estimates what is tested of the times of a capture."""
 
-def step_time(pair: Pair, _: str) -> Measured:
-    """The mean of the included steps."""
+
+def quantile(share: float) -> Estimate:
+    """The estimates of a quantile, such as 0.95."""
+    return partial(quantile_estimates, share=share)
+
+
+def step_time(pair: Pair, _: str, *, estimate: Estimate = estimates) -> Measured:
+    """The mean of the included steps, or what else is estimated."""
     ours, theirs = (side.step_times_us for side in pair.sides)
-    return time_result(pair, ours, theirs, "steps")
+    return time_result(pair, ours, theirs, "steps", estimate=estimate)
 
 
-def step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
-    """A quantile of the included steps."""
+def step_time_in_each_kind(pair: Pair, *, estimate: Estimate = estimates) -> list[Measured]:
+    """As `step_time`, of the steps of each kind."""
+    return _in_each_kind(pair, [side.step_times_us for side in pair.sides], estimate=estimate)
 
-    def measure(pair: Pair, _: str) -> Measured:
-        ours, theirs = (side.step_times_us for side in pair.sides)
-        return time_result(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
 
-    return measure
+def device_time(pair: Pair, _: str) -> Measured:
+    """For how long devices are busy in a step: on the straggler of several hosts."""
+    if not all(side.all_have_step_times for side in pair.sides):
+        return untested_result(TIME, no_steps(*pair.sides).reason)
+    ours, theirs = (side.device_times_us for side in pair.sides)
+    lacking = [not _are_busy(of_side) for of_side in (ours, theirs)]
+    if not any(lacking):
+        return time_result(pair, ours, theirs, "steps", place=DEVICE)
+    reason = next(filter(None, map(why_unrecorded, pair.sides)), f"{who_lacks(*lacking)} record of devices")
+    if all(lacking):
+        return missing(TIME, reason)
+    if lacking[1]:
+        return untested_result(TIME, reason)
+    found = time_result(pair, ours, theirs, "steps", place=DEVICE)
+    return replace(found, baseline=math.nan, verdict=Verdict(UNTESTED, reason))
+
+
+def device_time_in_each_kind(pair: Pair) -> list[Measured]:
+    """For how long devices are busy in a step of each kind in which they are."""
+    times = [side.device_times_us for side in pair.sides]
+    return _in_each_kind(pair, times, place=DEVICE) if all(map(_are_busy, times)) else []
+
+
+def _are_busy(of_side: Sequence[Times]) -> bool:
+    return any((times.every > 0).any() for times in of_side)
+
+
+def _in_each_kind(
+    pair: Pair,
+    times: Sequence[Sequence[Times]],
+    *,
+    place: str = "",
+    estimate: Estimate = estimates,
+) -> list[Measured]:
+    """Times of steps of both sides in each kind of step that both have, tested together as `Pair.step_kinds` are.
+
+    None where steps are of one kind, their times are unknown, or both sides are the same capture. With `place`, as for
+    `time_result`, kinds in which all times are 0 are left out.
+    """
+    if pair.is_identical or not pair.step_kinds or not all(side.all_have_step_times for side in pair.sides):
+        return []
+    shared, common = [kind for kind in pair.step_kinds if all(kind.counts)], pair.common_kinds
+    if not shared or common is None:
+        return [untested_result(TIME, "the runs have no kind of step in common")]
+    split = [
+        dict(zip(common.shares, common.split(side, of), strict=True))
+        for side, of in zip(pair.sides, times, strict=True)
+    ]
+    found = []
+    for kind in shared:
+        if kind.name not in common.shares:
+            lacking = untested_result(TIME, f"a capture has no steps of {kind.name}")
+            found.append(replace(lacking, kind=kind.name))
+            continue
+        ours, theirs = (of_side[kind.name] for of_side in split)
+        test = replace(kind.test, estimate=estimate, can_be_absent=True)
+        if place:
+            test = replace(test, spread=pair.spread_on(place))
+        if not place or _are_busy(ours) or _are_busy(theirs):
+            found.append(tested(pair, ours, theirs, test, kind.name))
+    return found
 
 
 def throughput(pair: Pair, _: str) -> Measured:
@@ -72,25 +135,15 @@ def share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
-            return missing(SHARE, reason + _unknown_time(pair, cost))
+            return missing(SHARE, reason + unknown_time(pair, cost))
         ours, theirs = (side.step_times_us for side in pair.sides)
         found = _by_time(SHARE, (needed[0], needed[1]), time_result(pair, ours, theirs, "steps"))
         if any(lacking):
             reason = f"{who_lacks(*lacking)} compiled program of known cost on a device whose peak is known"
-            return replace(found, verdict=Verdict(UNTESTED, reason + _unknown_time(pair, cost)))
+            return replace(found, verdict=Verdict(UNTESTED, reason + unknown_time(pair, cost)))
         return found
 
     return measure
-
-
-def _unknown_time(pair: Pair, cost: Cost) -> str:
-    """That instructions of unknown cost take a part of the time, if they do on either side."""
-
-    def share(run: Run, host: str | None) -> float:
-        return unknown_share(instructions_in_steps(run, host), [cost])
-
-    shares = [found for side in pair.sides for found in side.each(share) if found > MOST_UNKNOWN]
-    return f": {format_percent(max(shares))} of the device time has no known cost" if shares else ""
 
 
 def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:

@@ -167,7 +167,7 @@ class ChangeTest:
         if any(times.steps < self.min_steps or not (times.included > 0).any() for times in captures):
             return None
         share = _measured_spread(list(map(self.estimate, captures)))
-        quantile = (1 + LEVEL) / 2
+        quantile = (1 + self.confidence) / 2
         return Spread(share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series")
 
     def rows(
