@@ -69,7 +69,8 @@ def test_what_is_unclear_passes_and_the_last_line_says_what_can_be_shown(check) 
     status, out, err = check(SMALL, AGAIN, "step_time>+5%")
     assert (status, err) == (0, "")
     assert out.startswith("filters_16_8_again vs filters_16_8: passed (1 unclear)\n")
-    reason = "these captures can show only changes above 54 %; record 3 captures or more per side"
+    shown = "these captures can show only changes above 54 %"
+    reason = f"{shown}; exact: occurrences:PATTERN, peak_memory; or record 3 captures or more per side"
     assert last_line(out).startswith(f"UNCLEAR: step_time>+5%: {reason}")
     status, out, _ = check(SMALL, AGAIN, "step_time>+5%", more=("--strict",))
     assert (status, "FAILED (1 unclear)" in out) == (1, True)
@@ -177,7 +178,7 @@ def test_other_devices_are_remarked_on_in_every_format(check) -> None:
     [
         (
             ["--fail-if", "steptime>+5%"],
-            "unknown metric 'steptime'; must be one of: 'step_time', 'step_time_median', 'step_time_p95', 'throughput'",
+            "unknown metric 'steptime'; must be one of: 'step_time', 'step_time_median', 'step_time_p95'",
         ),
         (["--fail-if", "step_time+5%"], "'step_time+5%' is no condition; expected METRIC OP PERCENT%"),
         (["--fail-if", "step_time>5"], "'step_time>5': step_time takes '%' (of change) or a value in: 'ns', 'us'"),

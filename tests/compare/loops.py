@@ -16,7 +16,8 @@ _DETAILS = "regs:16 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ
 def loop(steps: Sequence[Step], *, on_devices: int = 0, seed: int = 0) -> Run:
     """The run of a loop. The times vary by 1 % from step to step, in another order for another `seed`.
 
-    With `on_devices`, the host launches a kernel for each op on each of so many devices and waits for it.
+    With `on_devices`, the host launches a kernel for each op on each of so many devices and waits for it, unless the
+    op's name begins with `host/`.
     """
     host: list[Event] = []
     kernels: list[Event] = []
@@ -29,7 +30,7 @@ def loop(steps: Sequence[Step], *, on_devices: int = 0, seed: int = 0) -> Run:
                 now += time_us
                 continue
             took = time_us * (1 + 0.01 * ((number * 7 + seed * 3) % 5 - 2) / 2)
-            if on_devices:
+            if on_devices and not name.startswith("host/"):
                 correlation = len(kernels) + 1
                 host.append(event("cuLaunchKernel", now, 2, correlation_id=correlation))
                 stats = {"correlation_id": correlation, "tf_op": f"{name}:MatMul", "kernel_details": Ref(_DETAILS)}

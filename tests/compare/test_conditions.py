@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from tests.checked import checked as check
 from tests.compare import compare_runs
 from tests.compare.compare_runs import table
-from tfcompare.compare.check.condition_metrics import COUNT, METRICS, TIME, Level, Measured
+from tests.compare.loops import loop
+from tfcompare.compare.check.condition_metrics import METRICS
 from tfcompare.compare.check.conditions import (
     OPERATORS,
     UNITS,
@@ -23,7 +25,9 @@ from tfcompare.compare.check.conditions import (
     outcome,
     parse_condition,
 )
+from tfcompare.compare.check.measured import COUNT, TIME, Measured
 from tfcompare.compare.pairs import pair_with
+from tfcompare.compare.stats.change_test import Level
 from tfcompare.compare.stats.verdict import SLOWER, Sensitivity, Verdict
 from tfcompare.comparison import compare
 from tfcompare.errors import TfcompareError, Unknown
@@ -49,6 +53,10 @@ from tfcompare.views.steps.verdict_words import check_notes
         ("peak_memory>=1GiB", "peak_memory", "", ">=", 2.0**30, False),
         ("peak_memory:GPU_0_bfc>+10%", "peak_memory:", "GPU_0_bfc", ">", 1.1, True),
         ("kernel_launches<=285", "kernel_launches", "", "<=", 285.0, False),
+        ("occurrences:*Conv2D*>+0%", "occurrences:", "*Conv2D*", ">", 1.0, True),
+        ("occurrences:Cast>=3", "occurrences:", "Cast", ">=", 3.0, False),
+        ("flops>2.5e12", "flops", "", ">", 2.5e12, False),
+        ("device_time>12ms", "device_time", "", ">", 12_000.0, False),
         ("op:*Conv2D*>+5%", "op:", "*Conv2D*", ">", 1.05, True),
         ("kernel:void f<float, 3>(int)*>=1ms", "kernel:", "void f<float, 3>(int)*", ">=", 1000.0, False),
         ("kernel:a::b<4>>+0%", "kernel:", "a::b<4>", ">", 1.0, True),
@@ -416,6 +424,62 @@ def test_launches_are_counted_per_step_and_only_where_steps_are_known():
     found = outcomes(unmarked, after, "kernel_launches>+5%", "kernel_launches>=11")
     assert found == ["untested", "failed"], "the candidate alone counts"
     assert only(unmarked, unmarked, "kernel_launches>+5%").outcome == "passed"
+
+
+CONV, MATMUL, CAST = ("model/Conv", 300.0), ("model/MatMul", 100.0), ("model/Cast", 50.0)
+
+
+def looped(*ops: tuple[str, float], on_devices: int = 1, seed: int = 0):
+    """20 steps of these ops, on as many devices or on the host."""
+    return loop([("train", ops)] * 20, on_devices=on_devices, seed=seed)
+
+
+@pytest.mark.parametrize("on_devices", [0, 1, 2])
+def test_occurrences_are_counted_per_step_and_an_op_that_does_not_run_has_none(on_devices):
+    places = max(on_devices, 1)
+    once, twice, again = (
+        looped(*ops, on_devices=on_devices, seed=seed)
+        for seed, ops in enumerate([(CONV, MATMUL), (CONV, MATMUL, MATMUL, CAST), (CONV, MATMUL)])
+    )
+    finding = only(once, twice, "occurrences:model/MatMul>+99%")
+    assert (finding.outcome, finding.measured.verdict.ratio) == ("failed", 2.0)
+    assert (finding.measured.baseline, finding.candidate) == (1.0 * places, 2.0 * places), "on all devices"
+    added = only(once, twice, "occurrences:*Cast>+0%")
+    assert (added.measured.baseline, added.candidate, added.outcome) == (0.0, places, "failed")
+    found = outcomes(twice, once, "occurrences:*Cast<-50%", "occurrences:model/MatMul<-50%", "occurrences:*Cast>0")
+    assert found == ["failed", "passed", "passed"]
+    assert only(once, again, "occurrences:*>+0%").outcome == "passed"
+    assert only(once, twice, "occurrences:*Sum*>0").outcome == "missing"
+
+
+def test_device_time_is_that_of_devices_alone_and_shows_what_the_step_hides():
+    paused = ("", 9_000.0)
+    longer = (MATMUL[0], 500.0)
+    before, after, again = (
+        looped(CONV, MATMUL, paused),
+        looped(CONV, longer, paused),
+        looped(CONV, MATMUL, paused, seed=1),
+    )
+    finding = only(before, after, "device_time>+50%")
+    assert finding.outcome == "failed"
+    assert (finding.measured.baseline, finding.candidate) == pytest.approx((400, 800), rel=0.01)
+    assert outcomes(before, after, "step_time>+2%", "device_time<0.85ms", "device_time>1ms") == [
+        "unclear",
+        "failed",
+        "passed",
+    ]
+    instead = only(before, after, "step_time>+2%").instead
+    assert re.fullmatch(r"device_time shows changes above \d+ %; exact: occurrences:PATTERN, kernel_launches", instead)
+    assert only(before, after, "step_time>9.43ms").instead == "", "nothing else tells how long the candidate takes"
+    assert outcomes(before, again, "device_time>+5%", "device_time<-5%") == ["passed", "passed"]
+    host = looped(CONV, on_devices=0)
+    assert only(host, host, "device_time>1us").outcome == "missing"
+    (added, removed) = (only(*sides, "device_time>+5%") for sides in ((host, after), (after, host)))
+    assert (added.outcome, added.reason) == ("untested", "the baseline has no record of devices")
+    assert (removed.outcome, removed.reason) == ("untested", "the candidate has no record of devices")
+    assert math.isnan(added.measured.baseline) and math.isnan(removed.measured.candidate)
+    assert only(host, after, "device_time>0.5ms").outcome == "failed", "the candidate alone counts"
+    assert only(after, host, "device_time<1s").outcome == "untested"
 
 
 def test_without_conditions_the_verdicts_are_told_and_nothing_fails():

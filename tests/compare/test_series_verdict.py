@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,22 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
         r"Run-to-run variation is assumed to be 5 % \(CPU default\)",
         verdict.reason,
     )
+
+
+def test_tests_made_together_have_joint_intervals() -> None:
+    sides = [Times.of(np.full(20, 100.0))], [Times.of(np.full(20, 107.0))]
+    alone = ChangeTest(Spread(0.02, "set for this test"))
+    of_two = replace(alone, family=2)
+    for test, deviations in ((alone, 1.960), (of_two, 2.241)):  # of a normal distribution: 2.5 % or 1.25 % lie above
+        found, level = test(*sides), test.level(sides[1])
+        assert np.log(found.high / found.ratio) == pytest.approx(deviations * 0.02 * np.sqrt(2), rel=1e-3)
+        assert np.log(level.high / level.value) == pytest.approx(deviations * 0.02, rel=1e-3)
+    one, two = alone(*sides), of_two(*sides)
+    assert (one.word, two.word) == ("slower", "unclear")
+    assert "(joint for 2 tests)" in two.reason and "joint" not in one.reason
+    assert one.sensitivity and two.sensitivity
+    assert one.sensitivity.smallest_change < two.sensitivity.smallest_change
+    assert (one.sensitivity.captures_for(0.02), two.sensitivity.captures_for(0.02)) == (18, 21)
 
 
 def test_strong_correlation_is_mentioned() -> None:

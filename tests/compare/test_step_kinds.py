@@ -19,7 +19,7 @@ from tests.compare.loops import loop
 from tests.profiles import ALL_RUNS, TRANSFORMER_RUNS, compared_runs, loaded_run
 from tests.test_known_truth import FOLDER, recorded
 from tests.views.flat import flat
-from tfcompare.compare.check.conditions import Findings, check, parse_condition
+from tfcompare.compare.check.conditions import Finding, Findings, check, parse_condition
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
@@ -109,6 +109,18 @@ def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
     assert not is_other_mix({"train": 90, "eval": 10}, {"train": 9, "eval": 1})
     assert is_other_mix({"train": 90, "eval": 10}, {"train": 8, "eval": 2, "save": 1})
     assert is_other_mix({"train": 5, "eval": 5}, {})
+
+
+def test_kinds_are_tested_together_without_those_of_too_few_steps() -> None:
+    """One by one, the evaluation that both of these programs share would be likely faster: 0.919–0.995."""
+    folders = (TRANSFORMER_RUNS[f"h100_{name}_activations"].parent for name in ("store", "recompute"))
+    store, recompute = ([tfc.load(path) for path in sorted(folder.iterdir())] for folder in folders)
+    found = compare(store[0], recompute[0], repeats={side[0].id: side[1:] for side in (store, recompute)})
+    train, evaluate = kinds(found)
+    assert (train.name, train.verdict.word) == ("train_step", SLOWER)
+    assert (evaluate.name, evaluate.verdict.word) == ("evaluate", UNCLEAR)
+    (alone, _) = kinds(compared())
+    assert "joint" in evaluate.verdict.reason and "joint" not in alone.verdict.reason
 
 
 CHOSEN = ("h100_store_activations", "filters_16_8", "jax_filters_16_8")
@@ -362,3 +374,62 @@ def test_too_few_steps_of_a_kind_are_not_tested_and_hide_nothing_of_the_others()
     found = rows(pair(few, few, 1, eval_us=1_000.0))
     assert found["verdict"].to_dict() == {SHARED: SAME, TRAIN: SAME, EVAL: UNTESTED}
     assert UNCLEAR not in set(rows(pair(few, few, 1))["verdict"])
+
+
+def findings(one: Pair, condition: str) -> list[Finding]:
+    return list(check(one.among, [parse_condition(condition)]).found)
+
+
+@pytest.mark.parametrize("metric", ["step_time", "step_time_median", "step_time_p95", "device_time"])
+def test_conditions_on_steps_are_judged_in_each_kind(metric: str) -> None:
+    changed, mixed = (pair(MOSTLY_TRAIN, MOSTLY_EVAL, 1, eval_us=eval_us) for eval_us in (800.0, 500.0))
+    train, evaluate = findings(changed, f"{metric}>+5%")
+    assert [one.name for one in (train, evaluate)] == [f"{metric} (train)", f"{metric} (eval)"]
+    assert [one.text for one in (train, evaluate)] == [f"{metric}>+5% (train)", f"{metric}>+5% (eval)"]
+    assert (train.outcome, evaluate.outcome) == ("passed", "failed")
+    assert "joint for 2 tests" in train.reason
+    value = train.measured.baseline
+    assert findings(changed, f"{metric}<{value * 1.1:.0f}us")[0].outcome == "failed", "a value is of the candidate"
+    for condition in (f"{metric}>+1%", f"{metric}<-1%"):
+        assert [one.outcome for one in findings(mixed, condition)] == ["passed", "passed"]
+    back = findings(pair_with(compare(changed.candidate, changed.baseline, spread=0.004)), f"{metric}>+5%")
+    assert [one.name for one in back] == [one.name for one in (train, evaluate)]
+    assert [one.measured.verdict.ratio for one in back] == pytest.approx(
+        [1 / one.measured.verdict.ratio for one in (train, evaluate)]
+    )
+    (itself,) = findings(pair_with(compare(changed.baseline, changed.baseline)), f"{metric}>+0%")
+    assert (itself.outcome, itself.reason) == ("passed", "identical file")
+
+
+def test_a_kind_of_too_few_steps_is_not_judged_and_the_others_are() -> None:
+    few = ["train"] * 40 + ["eval"] * 6
+    found = check(pair(few, few, 1, eval_us=510.0).among, [parse_condition("step_time>+5%")])
+    assert [(one.name, one.outcome) for one in found.found] == [
+        ("step_time (train)", "passed"),
+        ("step_time (eval)", "untested"),
+    ]
+    assert "joint" not in found.found[0].reason, "one kind can be tested"
+    assert found.judge(strict=False).reasons == (
+        "step_time>+5% (eval): 5 steps of eval, 9 needed on each side; record more steps, or judge another kind of "
+        "steps alone (--step-kind)",
+    )
+
+
+def test_kinds_of_one_side_or_of_steps_without_devices_are_not_compared() -> None:
+    (found,) = findings(pair(["train"] * 40, MOSTLY_TRAIN, 1), "step_time>+5%")
+    assert (found.name, found.outcome) == ("step_time (train)", "passed")
+    other = pair_with(compare(recorded(FIFTH), loaded_run("jax_filters_16_8")))
+    (found,) = findings(other, "step_time>+5%")
+    assert (found.name, found.outcome) == ("step_time", "untested")
+    assert found.reason == "the runs have no kind of step in common"
+    steps_of = {"train": ("train", [(SHARED, 400.0)]), "eval": ("eval", [("host/read", 300.0)])}
+    idle = loop([steps_of[kind] for kind in MOSTLY_TRAIN], on_devices=1)
+    again = loop([steps_of[kind] for kind in MOSTLY_TRAIN], on_devices=1, seed=1)
+    (found,) = findings(pair_with(compare(idle, again, spread=0.004)), "device_time>+5%")
+    assert (found.name, found.outcome) == ("device_time (train)", "passed")
+
+
+def test_occurrences_are_of_one_mix_too() -> None:
+    one = pair(MOSTLY_TRAIN, MOSTLY_EVAL, 1)
+    conditions = [f"occurrences:{name}{sign}1%" for name in (SHARED, TRAIN, EVAL) for sign in (">+", "<-")]
+    assert outcomes(one, *conditions) == ["passed"] * 6

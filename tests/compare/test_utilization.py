@@ -90,6 +90,24 @@ def test_what_only_recomputes_a_value_is_no_model_flop_but_moves_bytes(tmp_path:
     assert of_bytes > BYTES_US / 100
 
 
+def test_flops_are_counted_per_step_and_unknown_where_costs_are(tmp_path: Path) -> None:
+    one, two = (training(tmp_path / str(ops), 100, ops=("dot.1",) * ops) for ops in (2, 3))
+    both_devices = training(tmp_path / "devices", 100, ops=("dot.1", "dot.1"), devices=2)
+    conditions = [parse_condition(text) for text in ("flops>+49%", f"flops<={2 * FLOPS}", f"flops<={3 * FLOPS}")]
+    found = check(compare(one, two), conditions).found
+    assert [each.outcome for each in found] == [FAILED, PASSED, FAILED]
+    assert (found[0].measured.baseline, found[0].candidate) == pytest.approx((2 * FLOPS, 3 * FLOPS))
+    (mirrored,) = check(compare(two, one), [parse_condition("flops<-33%")]).found
+    assert mirrored.outcome == FAILED
+    (per_device,) = check(compare(one, both_devices), [parse_condition("flops>+0%")]).found
+    assert (per_device.outcome, per_device.measured.verdict.ratio) == (PASSED, 1.0), "of each device"
+    lacking = training(tmp_path / "lacking", 100, ops=("dot.1", "unknown.9"))
+    for baseline, outcome, who in ((lacking, MISSING, "neither run"), (one, "untested", "the candidate")):
+        (unknown,) = check(compare(baseline, lacking), [parse_condition("flops>+0%")]).found
+        assert unknown.outcome == outcome
+        assert unknown.reason.startswith(who) and unknown.reason.endswith("50.0 % of the device time has no known cost")
+
+
 def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
     lacking = training(tmp_path, 100, ops=("dot.1", "unknown.9"))
     assert math.isnan(time_at_peak_us(lacking, None, "flops"))

@@ -6,30 +6,36 @@ single run is compared with the last runs of its kind in a store, and the variat
 is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the
 candidate.
 
-  METRIC  step_time             the mean of the included steps, without the time between them
+  METRIC  compared exactly:
+          occurrences:PATTERN   how often ops whose name or type matches run per step, such as occurrences:*Conv2D*
+          kernel_launches       kernels launched per step
+          flops                 FLOPs of compiled programs per step, those that recompute a value too
+          peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc
+          memory_growth         bytes that a memory holds more after each step: the slope over the included steps
+          with an interval:
+          device_time           time per step in which devices compute, communicate or copy among themselves
+          kernel:PATTERN        time per step of all kernels whose name matches
+          op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
+          step_time             the mean of the included steps, without the time between them
           step_time_median      their median; step_time_p95 the time that 95 % of them do not exceed
           throughput            steps per second of the whole loop, with the time between steps
           time_between_steps    time per step from the end of a step to the start of the next
           mfu                   FLOPs of compiled programs per step by what the device could do in its time, such as 0.4
           hbm_share             the same of the bytes that they move and the bandwidth of the device's memory
           input_latency         the mean latency of calls to the slowest tf.data pipeline
-          peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc
-          memory_growth         bytes that a memory holds more after each step: the slope over the included steps
-          kernel_launches       kernels launched per step
-          op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
-          kernel:PATTERN        time per step of all kernels whose name matches
   OP      >  >=  <  <=
-  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches and shares as a
-          plain number
+  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; counts, FLOPs and shares
+          as a plain number
 
 Where each step of one side does n times the work of one of the other, such as with steps_per_execution, conditions are
-judged per iteration (a step ÷ n), and a note says so.
+judged per iteration (a step ÷ n), and a note says so. Where steps are of several kinds, as of training and evaluation,
+step_time, step_time_median, step_time_p95 and device_time are judged in each kind that both runs have.
 
 A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
 and untested if there are too few steps or no step markers. The output states the number of captures, the smallest
-detectable change and, if a condition is unclear, how many captures would detect the change in question. Bytes and
-launches are compared exactly. A condition is missing if neither run has its subject, such as
-an op of that name; this is bad input, reported after the other conditions.
+detectable change and, if a condition is unclear, what shows more and how many captures would detect the change in
+question. A condition is missing if neither run has its subject, such as an op of that name; this is bad input, reported
+after the other conditions.
 
 The last lines say what was not decided: NOT JUDGED with what to record, UNCLEAR with the smallest detectable change.
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.verdict import Spread, Verdict
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times
+from tfcompare.compare.stats.verdict import OF_HOSTS, Spread, Verdict
 from tfcompare.schema import Table
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.slow_steps import is_slow
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 OTHER_MIX = 0.1
 """By how much the share of a kind must differ between two runs: captures begin and end anywhere in a loop."""
+_USUAL_TEST = ChangeTest(OF_HOSTS)
 
 
 @dataclass(frozen=True)
 class StepKind:
     """One kind of step in two runs: its name, how many included steps each run has in all captures, their mean times in
-    µs as the verdict takes them (NaN without any), and the verdict on these."""
+    µs as the verdict takes them (NaN without any), the verdict on these, and the test that it is from."""
 
     name: str
     counts: tuple[int, int]
     times_us: tuple[float, float]
     verdict: Verdict
+    test: ChangeTest = _USUAL_TEST
 
     @property
     def total_us(self) -> float:
@@ -169,7 +171,8 @@ def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]
 def step_kinds(baseline: Side, candidate: Side, spread: Callable[[float], Spread]) -> list[StepKind]:
     """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind.
 
-    `spread` gives that of steps of which devices take a share.
+    `spread` gives that of steps of which devices take a share. The kinds with enough steps are tested together: their
+    intervals are joint.
     """
     sides = (baseline, candidate)
     by_marker = are_by_marker(*(side.run for side in sides))
@@ -181,18 +184,24 @@ def step_kinds(baseline: Side, candidate: Side, spread: Callable[[float], Spread
         for frame, times in zip(of_side, side.device_times_us, strict=True):
             busy = times.included[0]
             frame["busy_us"] = busy if len(busy) == len(frame) else np.nan
-    found = [_kind(name, frames, spread) for name in dict.fromkeys(name for of_side in known for name in of_side)]
+    names = list(dict.fromkeys(name for of_side in known for name in of_side))
+    counts = pd.concat([frame["kind"].value_counts() for of_side in frames for frame in of_side], axis=1).reindex(names)
+    family = int((counts.min(axis=1, skipna=False) >= FEWEST_STEPS).sum()) or 1
+    found = [_kind(name, frames, spread, family) for name in names]
     return sorted(found, key=lambda one: -one.total_us)
 
 
-def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], spread: Callable[[float], Spread]) -> StepKind:
+def _kind(
+    name: str, frames: Sequence[Sequence[pd.DataFrame]], spread: Callable[[float], Spread], family: int
+) -> StepKind:
     of_kind = [[frame[frame["kind"] == name] for frame in side] for side in frames]
     whole = [pd.concat(side)[["busy_us", "duration_us"]].sum(min_count=1) for side in of_kind]
     shares = [of_side["busy_us"] / of_side["duration_us"] for of_side in whole if of_side["duration_us"] > 0]
-    test = ChangeTest(spread(min((share for share in shares if share > 0), default=0.0)), of=f"steps of {name}")
+    of_steps = spread(min((share for share in shares if share > 0), default=0.0))
+    test = ChangeTest(of_steps, of=f"steps of {name}", family=family)
     times = [[Times.of(frame["duration_us"].to_numpy(np.float64)) for frame in side] for side in of_kind]
     ours, theirs = (sum(of_capture.included.size for of_capture in side) for side in times)
-    return StepKind(name, (ours, theirs), (test.value(times[0]), test.value(times[1])), test(*times))
+    return StepKind(name, (ours, theirs), (test.value(times[0]), test.value(times[1])), test(*times), test)
 
 
 def are_by_marker(*runs: Run) -> bool:

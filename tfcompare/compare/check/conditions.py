@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.check.condition_metrics import BYTES, COUNT, METRICS, RATE, SHARE, TIME, Measured, Samples
+from tfcompare.compare.check.condition_metrics import METRICS
+from tfcompare.compare.check.measured import BYTES, COUNT, FLOPS, RATE, SHARE, TIME, Measured, Samples
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
@@ -34,12 +35,16 @@ NO_CONDITIONS = "no conditions"
 
 NEED_NO_STEPS = ("input_latency", "peak_memory", "peak_memory:")
 """The metrics that are compared in runs without step markers."""
-NEED_STEP_TIMES = ("step_time", "step_time_median", "step_time_p95", "mfu", "hbm_share", "time_between_steps")
+OF_STEP_TIMES = ("step_time", "step_time_median", "step_time_p95")
+NEED_STEP_TIMES = (*OF_STEP_TIMES, "device_time", "mfu", "hbm_share", "time_between_steps")
 """The metrics for which it must be known how long the steps took."""
 _EXCLUDED_STEPS = 2
 """The first and the last of more than five steps do not count."""
 _LARGEST_SHOWN = 10.0
 """Larger changes are reported as this one."""
+_EXACT = ("occurrences:", "kernel_launches", "flops", "peak_memory")
+"""The exact metrics of what a program does."""
+_ANY = "*"
 _PER_STEP = ("steps", "step periods", "gaps between steps")
 """Samples of which each step has one."""
 _SINGULAR = {"steps": "step", "step periods": "step period", "gaps between steps": "gap between steps", "calls": "call"}
@@ -53,6 +58,7 @@ UNITS = {
     TIME: {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
     BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     COUNT: {"": 1.0},
+    FLOPS: {"": 1.0},
     RATE: {"": 1.0},
     SHARE: {"": 1.0},
 }
@@ -85,7 +91,8 @@ class Finding:
     """The result of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`.
 
     Without a condition, `outcome` is the verdict on the change. `why_not_judged`: what the captures of an `untested`
-    or `missing` condition lack, and what to record; empty for other outcomes.
+    or `missing` condition lack, and what to record; `instead`: what these captures show better than an `unclear` one.
+    Both are empty for other outcomes.
     """
 
     name: str
@@ -93,11 +100,12 @@ class Finding:
     measured: Measured
     outcome: str
     why_not_judged: str = ""
+    instead: str = ""
 
     @property
     def text(self) -> str:
-        """The condition as given, or the name of the metric."""
-        return self.name if self.condition is None else self.condition.text
+        """The condition as given, or the name of the metric; with the kind of the steps, if it is on one of several."""
+        return self.name if self.condition is None else f"{self.condition.text}{_of_kind(self.measured)}"
 
     @property
     def candidate(self) -> float:
@@ -131,7 +139,7 @@ class Finding:
 
     @property
     def why_unclear(self) -> str:
-        """Why an unclear condition is, the smallest detectable change, and what to record."""
+        """Why an unclear condition is, the smallest detectable change, what shows more, and what to record."""
         found = self.measured.verdict.sensitivity
         if not self.is_change or found is None:
             return "the 95 % confidence interval contains the limit; record more captures"
@@ -140,6 +148,8 @@ class Finding:
             more = f"record {FEWEST_REPEATS} captures or more per side, whose variation is then measured"
         else:
             more = "record more captures"
+        if self.instead:
+            more = f"{self.instead}; or {more}"
         if found.smallest_change > self.margin:
             return f"these captures can show only changes above {shown}; {more}"
         return f"the 95 % confidence interval contains the limit; smallest detectable change: {shown}; {more}"
@@ -246,16 +256,45 @@ def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
     pair = pair_with(pairs)
     found = []
     for condition in conditions:
-        measured = METRICS[condition.metric].measure(pair, condition.pattern)
-        finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
-        if finding.outcome in (UNTESTED, MISSING):
-            why = _what_is_lacking(condition, measured, pair) or finding.reason
-            finding = replace(finding, why_not_judged=why)
-        found.append(finding)
+        found += [
+            _finding(condition, measured, pair) for measured in _measured(pair, condition.metric, condition.pattern)
+        ]
     for name in () if conditions else WITHOUT_CONDITIONS:
-        measured = METRICS[name].measure(pair, "")
-        found.append(Finding(name, None, measured, measured.verdict.word))
+        every = _measured(pair, name)
+        found += [Finding(name + _of_kind(measured), None, measured, measured.verdict.word) for measured in every]
     return Findings(tuple(found), pair)
+
+
+def _measured(pair: Pair, metric: str, pattern: str = "") -> list[Measured]:
+    """A metric in each kind of step, where it is judged so, else of all steps."""
+    return METRICS[metric].in_each_kind(pair) or [METRICS[metric].measure(pair, pattern)]
+
+
+def _of_kind(measured: Measured) -> str:
+    return f" ({measured.kind})" if measured.kind else ""
+
+
+def _finding(condition: Condition, measured: Measured, pair: Pair) -> Finding:
+    name = condition.metric + condition.pattern + _of_kind(measured)
+    finding = Finding(name, condition, measured, outcome(condition, measured))
+    if finding.outcome in (UNTESTED, MISSING):
+        return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
+    if finding.outcome == UNCLEAR and condition.is_change and condition.metric in OF_STEP_TIMES:
+        return replace(finding, instead=_what_shows_more(measured, pair))
+    return finding
+
+
+def _what_shows_more(of_steps: Measured, pair: Pair) -> str:
+    """`device_time shows changes above 9 %; exact: flops, peak_memory`: of what both runs have a record of; empty
+    where that is none."""
+    found, told = of_steps.verdict.sensitivity, []
+    on_devices = [one.verdict.sensitivity for one in _measured(pair, "device_time") if one.kind == of_steps.kind]
+    for one in filter(None, on_devices):
+        if found is not None and one.smallest_change < found.smallest_change:
+            told.append(f"device_time shows changes above {percent(one.smallest_change)}")
+    exact = [METRICS[name] for name in _EXACT]
+    known = [metric.form for metric in exact if metric.measure(pair, _ANY).verdict.has_interval]
+    return "; ".join([*told, *([f"exact: {', '.join(known)}"] if known else [])])
 
 
 def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> str:
@@ -278,9 +317,17 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> st
     samples = measured.samples
     if samples is None or (few := min(samples.fewest[first:])) >= samples.needed:
         return ""
-    count = f"{few} {_SINGULAR.get(samples.of, samples.of) if few == 1 else samples.of}"
+    count = f"{few} {_one(samples.of) if few == 1 else samples.of}"
     where = "in the candidate" if first else "on each side"
-    return f"{count}, {samples.needed} needed {where}; {_what_to_record(samples, pair.sides[first:])}"
+    or_one_kind = ", or judge another kind of steps alone (--step-kind)" if measured.kind else ""
+    return f"{count}, {samples.needed} needed {where}; {_what_to_record(samples, pair.sides[first:])}{or_one_kind}"
+
+
+def _one(samples: str) -> str:
+    """`step of train` for `steps of train`."""
+    return next(
+        (one + samples.removeprefix(many) for many, one in _SINGULAR.items() if samples.startswith(many)), samples
+    )
 
 
 def _what_to_record(samples: Samples, sides: Sequence[Side]) -> str:

@@ -84,7 +84,8 @@ class ChangeTest:
     `spread`: the variation between captures of one program; `estimate`: estimates what is tested, the mean by default,
     and its uncertainty; `of`: what the values belong to, as texts name it;
     `can_be_absent`: times that are all 0 mean that the side lacks what is timed, a change that needs no interval;
-    `min_steps`: shorter series are not tested; `margin`: the equivalence margin.
+    `min_steps`: shorter series are not tested; `margin`: the equivalence margin; `family`: how many such tests are made
+    together, whose intervals all hold with a probability of 95 % (Bonferroni).
     """
 
     spread: Spread
@@ -93,6 +94,12 @@ class ChangeTest:
     can_be_absent: bool = False
     min_steps: int = FEWEST_STEPS
     margin: float = SMALLEST_EFFECT
+    family: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """The level of the interval of one test of the family."""
+        return 1 - (1 - LEVEL) / self.family
 
     def __call__(self, baseline: Sequence[Times], candidate: Sequence[Times]) -> Verdict:
         """The verdict on whether the candidate's value differs from the baseline's."""
@@ -109,19 +116,19 @@ class ChangeTest:
         if any(not np.isfinite(times.every).all() or not (times.included > 0).any() for times in both):
             return Verdict(UNTESTED, "a side has no time above zero")
         ours, theirs = (self._estimates(side) for side in (baseline, candidate))
-        found = changes(ours, theirs, self.spread.of)
+        found = changes(ours, theirs, self.spread.of, self.confidence)
         is_measured = _is_measured(ours, theirs)
         captures = len(ours), len(theirs)
         smallest = float(smallest_change(found, measured_spread=is_measured)[0])
         steps = round(sum(one.steps for one in (*ours, *theirs)) / sum(captures))
         return Verdict(
             str(words(found, measured_spread=is_measured, margin=self.margin)[0]),
-            _basis(ours, theirs, self.spread, found, self.of),
+            _basis(ours, theirs, self, found),
             ratio=float(found.ratio[0]),
             low=float(found.low[0]),
             high=float(found.high[0]),
             evidence=evidence_of(captures),
-            sensitivity=Sensitivity(captures, steps, float(found.capture_spread[0]), smallest),
+            sensitivity=Sensitivity(captures, steps, float(found.capture_spread[0]), smallest, self.confidence),
             ratio_with_strays=float(found.ratio_with_strays[0]) if _have_strays((*ours, *theirs)) else None,
         )
 
@@ -135,9 +142,9 @@ class ChangeTest:
         if value == 0:
             return Level(value, value, value, "the candidate spends no time on it")
         captures = self._estimates(side)
-        found = levels(captures, self.spread.of)
+        found = levels(captures, self.spread.of, self.confidence)
         with_strays = float(found.with_strays[0]) if _have_strays(captures) else None
-        basis = _level_basis(captures, self.spread, self.of)
+        basis = _level_basis(captures, self)
         return Level(value, float(found.low[0]), float(found.high[0]), basis, with_strays)
 
     def _estimates(self, side: Sequence[Times]) -> list[Estimates]:
@@ -160,7 +167,7 @@ class ChangeTest:
         if any(times.steps < self.min_steps or not (times.included > 0).any() for times in captures):
             return None
         share = _measured_spread(list(map(self.estimate, captures)))
-        quantile = (1 + LEVEL) / 2
+        quantile = (1 + self.confidence) / 2
         return Spread(share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series")
 
     def rows(
@@ -255,11 +262,12 @@ def _is_measured(ours: Sequence[Estimates], theirs: Sequence[Estimates]) -> bool
     return min(len(ours), len(theirs)) >= FEWEST_REPEATS
 
 
-def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Spread, found: Changes, of: str) -> str:
+def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], test: ChangeTest, found: Changes) -> str:
     """The sample sizes and variation behind the interval, in one or two sentences without the final full stop."""
-    interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
+    of = test.of
+    interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}{_jointly(test)}"
     correlated = _correlation(ours, theirs, found, of)
-    variation = f"Run-to-run variation is {_variation(ours, theirs, spread)}"
+    variation = f"Run-to-run variation is {_variation(ours, theirs, test.spread)}"
     second = ". ".join(filter(None, [correlated, variation]))
     few = _few_slow(ours, theirs, of)
     if _have_strays((*ours, *theirs)):
@@ -267,6 +275,11 @@ def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Sprea
     counts = _counts(ours, theirs, of)
     what = f"{LEVEL * 100:.0f} % confidence interval of the ratio between captures {interval}"
     return f"{what}, from {counts}. {few}{second}"
+
+
+def _jointly(test: ChangeTest) -> str:
+    """That an interval holds together with others, if it does."""
+    return f" (joint for {test.family} tests)" if test.family > 1 else ""
 
 
 def _few_slow(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> str:
@@ -280,14 +293,14 @@ def _few_slow(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -
     return f"Few slow {of} ({slow[0]} and {slow[1]}) make the interval wide. "
 
 
-def _level_basis(side: Sequence[Estimates], spread: Spread, of: str) -> str:
+def _level_basis(side: Sequence[Estimates], test: ChangeTest) -> str:
     """The sample size and variation behind the interval of one side's mean, in one line."""
     steps = sum(one.steps for one in side)
     captures = f" of {len(side)} captures" if len(side) > 1 else ""
     variation = f"measured: {percent(_measured_spread(side))}" if len(side) >= FEWEST_REPEATS else ""
     return (
-        f"{LEVEL * 100:.0f} % confidence interval from {steps} {of}{captures} of the candidate; run-to-run variation "
-        f"is {variation or spread.assumed(_mean(side))}"
+        f"{LEVEL * 100:.0f} % confidence interval{_jointly(test)} from {steps} {test.of}{captures} of the candidate; "
+        f"run-to-run variation is {variation or test.spread.assumed(_mean(side))}"
     )
 
 

@@ -125,7 +125,7 @@ class Estimates:
 class Changes:
     """The estimated change of each row, candidate ÷ baseline.
 
-    `ratio`; `low` and `high`, its confidence interval at `LEVEL`; `p`, the two-sided p-value of no change;
+    `ratio`; `low` and `high`, its confidence interval at `level`; `p`, the two-sided p-value of no change;
     `effective_steps`, the effective sample sizes of the two sides; `error` and `freedom`, the standard error of the
     logarithm of the ratio and its degrees of freedom; `ratio_with_strays`, the ratio if strays are counted;
     `capture_spread`, the standard deviation of the logarithm of one
@@ -141,11 +141,12 @@ class Changes:
     freedom: Floats
     ratio_with_strays: Floats
     capture_spread: Floats
+    level: float = LEVEL
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The mean of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`.
+    """The mean of each row, `location`, and its confidence interval `low` to `high`.
 
     `error` and `freedom` are the standard error of its logarithm and its degrees of freedom; `with_strays` is the mean
     if strays are counted.
@@ -184,14 +185,17 @@ def quantile_estimates(times: Times, share: float) -> Estimates:
     return replace(known, location=location, variance=error**2 * steps)
 
 
-def changes(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
+def changes(
+    baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared, level: float = LEVEL
+) -> Changes:
     """The change of each row from the baseline's captures to the candidate's, each row estimated independently.
 
     `spread` is the assumed standard deviation of the logarithm between captures of one program. It is used for a side
-    with fewer than `FEWEST_REPEATS` captures. A row that is 0 on a side has no interval (NaN).
+    with fewer than `FEWEST_REPEATS` captures. A row that is 0 on a side has no interval (NaN). `level` is that of the
+    interval.
     """
     captures = [*baseline, *candidate]
-    return _changes((baseline, candidate), _correlation(captures) + _correlation_error(captures), spread)
+    return _changes((baseline, candidate), _correlation(captures) + _correlation_error(captures), spread, level)
 
 
 def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
@@ -206,19 +210,19 @@ def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimat
     return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread)
 
 
-def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
+def levels(side: Sequence[Estimates], spread: Declared, level: float = LEVEL) -> Levels:
     """The mean of each row on one side, for comparison with a fixed value.
 
     For several captures it is the mean of theirs, as used by the ratios of `changes`. `spread` is the assumed
     standard deviation of the logarithm between captures of one program; it is used for fewer than `FEWEST_REPEATS`
-    captures. A row that is 0 has no interval (NaN).
+    captures. A row that is 0 has no interval (NaN). `level` is that of the interval.
     """
     slow = _slow_in(side)
     correlation = np.clip(_correlation(side) + _correlation_error(side), 0.0, _MOST_CORRELATION)
     known = _estimate(side, correlation, spread, _most_freedom(slow, slow))
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
-        quantile, _ = _student(known.freedom, np.zeros_like(error))
+        quantile, _ = _student(known.freedom, np.zeros_like(error), level)
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
         location = _location(side)
     # of equal values, the interval is one number, which rounding must not move off the location
@@ -227,7 +231,12 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
     return Levels(location, low, high, error, known.freedom, with_strays)
 
 
-def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation: Floats, spread: Declared) -> Changes:
+def _changes(
+    sides: tuple[Sequence[Estimates], Sequence[Estimates]],
+    correlation: Floats,
+    spread: Declared,
+    level: float = LEVEL,
+) -> Changes:
     sides = _at_all_speeds(sides)
     correlation = np.clip(correlation, 0.0, _MOST_CORRELATION)
     slow = [_slow_in(side) for side in sides]
@@ -239,14 +248,14 @@ def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation
         freedom = variance**2 / (ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom)
         freedom = np.where(variance > 0, freedom, np.inf)
         error = np.sqrt(variance)
-        quantile, p = _student(freedom, difference / error)
+        quantile, p = _student(freedom, difference / error, level)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))
         ratio = np.exp(difference)
         with_strays = np.exp(_log_with_strays(sides[1]) - _log_with_strays(sides[0]))
         capture_spread = np.sqrt((ours.variance * len(sides[0]) + theirs.variance * len(sides[1])) / 2)
     p = np.where(variance > 0, p, np.where(np.isnan(variance), np.nan, (difference == 0) * 1.0))
     effective_steps = (ours.effective_steps, theirs.effective_steps)
-    return Changes(ratio, low, high, p, effective_steps, error, freedom, with_strays, capture_spread)
+    return Changes(ratio, low, high, p, effective_steps, error, freedom, with_strays, capture_spread, level)
 
 
 def _at_all_speeds(
@@ -268,16 +277,16 @@ def _at_all_speeds(
     return [at_all(capture) for capture in sides[0]], [at_all(capture) for capture in sides[1]]
 
 
-def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Floats:
+def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0, level: float = LEVEL) -> Floats:
     """The logarithm of the smallest change that is detected with probability `POWER`.
 
-    A change is detected if its interval is more than `margin` away from no change. `error` and `freedom` are those of
-    `Changes`.
+    A change is detected if its interval, at `level`, is more than `margin` away from no change. `error` and `freedom`
+    are those of `Changes`.
     """
     from scipy.special import stdtrit
 
     bounded = np.minimum(freedom, 1e9)
-    found: Floats = margin + (stdtrit(bounded, (1 + LEVEL) / 2) + stdtrit(bounded, POWER)) * error
+    found: Floats = margin + (stdtrit(bounded, (1 + level) / 2) + stdtrit(bounded, POWER)) * error
     return found
 
 
@@ -421,9 +430,9 @@ def _log(location: Floats) -> Floats:
     return logs
 
 
-def _student(freedom: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """(the quantile for an interval at `LEVEL`, the two-sided p-value of `t`)."""
+def _student(freedom: Floats, t: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """(the quantile for an interval at `level`, the two-sided p-value of `t`)."""
     from scipy.special import stdtr, stdtrit  # what scipy.stats.t calls; importing that takes twice as long
 
     bounded = np.minimum(freedom, 1e9)
-    return stdtrit(bounded, (1 + LEVEL) / 2), 2 * stdtr(bounded, -np.abs(t))
+    return stdtrit(bounded, (1 + level) / 2), 2 * stdtr(bounded, -np.abs(t))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, Changes, detectable_log
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, LEVEL, Changes, detectable_log
 from tfcompare.schema.arrays import Floats
 
 SAME = "same"
@@ -49,13 +49,14 @@ class Sensitivity:
 
     `captures`: the number of captures of baseline and candidate; `steps`: the mean number of steps per capture;
     `capture_spread`: the standard deviation of the logarithm of one capture's mean step; `smallest_change`: the
-    smallest slowdown, as a share, that is detected with a power of 80 %.
+    smallest slowdown, as a share, that is detected with a power of 80 % by an interval at `level`.
     """
 
     captures: tuple[int, int]
     steps: int
     capture_spread: float
     smallest_change: float
+    level: float = LEVEL
 
     def captures_for(self, change: float) -> int | None:
         """The number of captures per side, of equally many steps, that detect this change with a power of 80 %.
@@ -64,7 +65,8 @@ class Sensitivity:
         """
         for captures in range(FEWEST_REPLICATES, MOST_CAPTURES + 1):
             error = np.array([self.capture_spread * math.sqrt(2 / captures)])
-            if detectable_log(error, np.array([2.0 * (captures - 1)]))[0] <= abs(math.log1p(change)):
+            freedom = np.array([2.0 * (captures - 1)])
+            if detectable_log(error, freedom, level=self.level)[0] <= abs(math.log1p(change)):
                 return captures
         return None
 
@@ -191,7 +193,7 @@ def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_E
 def smallest_change(changes: Changes, *, measured_spread: bool) -> Floats:
     """The smallest slowdown of each row, as a share, that `words` claims with a power of 80 %."""
     clear, least = _margins(measured_spread)
-    needed = detectable_log(changes.error, changes.freedom, clear)
+    needed = detectable_log(changes.error, changes.freedom, clear, changes.level)
     with np.errstate(over="ignore"):
         found: Floats = np.expm1(np.maximum(needed, least))
     return found
