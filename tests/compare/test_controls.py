@@ -11,10 +11,13 @@ import pytest
 from tests.laws import mostly_thorough
 from tests.profiles import SAMPLES
 from tfcompare.compare import controls as module
-from tfcompare.compare.controls import controls_among, controls_of
+from tfcompare.compare.controls import controls_among, controls_of, have_equal_work
+from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.robust import effective_count, half_width, location_and_scale
+from tfcompare.compare.stats.verdict import Spread
 from tfcompare.compare.table_diff import unjudged_ops
 from tfcompare.run import load
 from tfcompare.schema import DEVICE, HOST, SIDES
@@ -303,3 +306,37 @@ def test_a_program_that_takes_longer_as_a_whole_is_found(
     found = controls_of(pair)[place]
     assert (found.ratio, found.spread) == pytest.approx((1.6 * once.ratio, once.spread))
     assert found.is_clear
+
+
+# What they say of the spread of other ops
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.1])
+def test_an_assumed_spread_becomes_as_large_as_controls_vary(spread: float) -> None:
+    """Log ratios of two captures vary by √2 times as much as one capture does, the factor of all included."""
+    assumed = Spread(0.03, "set for this test")
+    found = controls_among(rows(*drawn(1, spread=spread, ops=300)))
+    scaled = found.scaled(assumed)
+    usual = np.sqrt(np.square(found.log_ratios).mean() / 2)
+    assert usual <= scaled.share < 1.5 * usual, "heavy tails count"
+    assert scaled.share < assumed.share or spread > 0.03
+    slower = controls_among(rows(*drawn(1, factor=1.1, spread=spread, ops=300)))
+    assert slower.scaled(assumed).share > scaled.share, "between other captures the factor may be another one"
+
+
+def test_only_ops_of_equal_work_are_held_against_controls() -> None:
+    """The ops of one program whose costs are equal in two captures, in which XLA fused some work otherwise."""
+    pair = a_pair(*next(one for one in REPLICATES if "recompute" in one[0]))
+    diff = pair.diff()
+    device = diff[(diff["host_or_device"] == DEVICE) & diff["interval_low"].notna()]
+    is_equal = have_equal_work(device)
+    assert is_equal.any()
+    assert not is_equal.all()
+    test = ChangeTest(pair.spread_on(DEVICE))
+    assumed = test.spread.of(np.sqrt(device["self_time_us_baseline"] * device["self_time_us_candidate"]).to_numpy())
+    width = np.log(device["interval_high"] / device["interval_low"]).to_numpy() / assumed
+    assert np.median(width[is_equal]) < np.median(width[~is_equal]) / 1.5
+    by_name = group_diff(diff, "op_name", judge=pair.group_verdicts)
+    one = device[is_equal].iloc[0]
+    grouped = by_name[(by_name["op_name"] == one["op_name"]) & (by_name["host_or_device"] == DEVICE)].iloc[0]
+    assert grouped["interval_low"] == pytest.approx(one["interval_low"], rel=0.02), "one quantity has one value"

@@ -7,7 +7,7 @@ everything.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,8 @@ import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import without_idle
+from tfcompare.compare.stats.change_test import SMALLEST_SHARE
+from tfcompare.compare.stats.estimates import LEVEL
 from tfcompare.compare.stats.robust import effective_count, half_width, location_and_scale
 from tfcompare.compare.table_diff import sure_ops, unjudged_ops
 from tfcompare.schema import DEVICE, HOST, SIDES
@@ -22,6 +24,7 @@ from tfcompare.schema.arrays import Bools, Floats, Int64
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
+    from tfcompare.compare.stats.verdict import Spread
 
 MOST_OF_ONE = 0.1
 """An op counts for at most this share of the time: otherwise a convolution with 77 % of it speaks for the whole."""
@@ -41,6 +44,12 @@ NEARLY_ALL = 0.9
 """A factor is reported if controls with this share of their time changed by at least half of it, since a robust mean
 does not see a third that stayed as it was. Not all must, since tails are heavy: of H100 kernels in captures of one
 program, one in twenty differs by up to 14 %."""
+
+TAILS = 4.0
+"""The degrees of freedom of log ratios of controls: one op in some hundred differs by ten times as much as most, as
+where a library chose another kernel in that process."""
+TWO_SIGMA = 1.96
+"""Within so many standard deviations are 95 % of normally distributed values."""
 
 _EQUAL = 1e-9
 """Relative difference of counts that are equal but for rounding: sums are divided by steps."""
@@ -96,6 +105,24 @@ class Controls:
         has_changed = self.log_ratios / math.log(self.ratio) >= 0.5
         times = (self.baseline_us, self.candidate_us)
         return all(float(of_side[has_changed].sum()) >= NEARLY_ALL * float(of_side.sum()) for of_side in times)
+
+    def scaled(self, assumed: Spread) -> Spread:
+        """The assumed spread between captures, made as large as these controls, which did not change, vary by.
+
+        Their log ratios are not taken around their common factor: between other captures that may be another one.
+        """
+        is_tested = self.weights >= SMALLEST_SHARE
+        time_us = np.sqrt(self.baseline_us * self.candidate_us)[is_tested]
+        each = np.abs(self.log_ratios[is_tested] / assumed.of(time_us)) / math.sqrt(2)
+        scale = max(math.sqrt(float(np.square(each).mean())), float(np.quantile(each, LEVEL)) / TWO_SIGMA)
+        return replace(assumed, share=assumed.share * scale, source="as ops that did not change vary", freedom=TAILS)
+
+
+def have_equal_work(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of a diff of `op_stats`, or of parts of it, are pairs of ops of equal, known work, equally often."""
+    numbers = {f"{name}_{side}": rows[f"{name}_{side}"].astype("float64") for name in _NUMBERS for side in SIDES}
+    facts = pd.DataFrame(numbers, rows.index)
+    return (rows["status"] == MATCHED) & _are_equal(facts, "occurrences") & _have_known_work(facts)
 
 
 def controls_of(pair: Pair) -> dict[str, Controls]:

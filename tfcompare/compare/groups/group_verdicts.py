@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.controls import have_equal_work
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval, with_speeds
-from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import SAME, Spread
 from tfcompare.schema import SIDES
@@ -40,11 +41,15 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
         return result
     test = ChangeTest(pair.spread_on(schema.DEVICE))
     own_spread = _spreads(groups, pair.spread_on(schema.HOST), test.spread)
+    on_device = np.array([own_spread[number] is test.spread for number in both])
+    if (narrowed := _as_controls_vary(groups, pair, test.spread)) is not None:
+        is_equal = have_equal_work(groups.rows)
+        unequal = {number for name in SIDES for number in groups.number_of[name][~is_equal].tolist()}
+        own_spread |= {number: narrowed for number in both[on_device].tolist() if number not in unequal}
     before, after = (
         [of_capture.rows(both) for of_capture in _times(groups, name, side, pair)]
         for name, side in zip(SIDES, pair.sides, strict=True)
     )
-    on_device = np.array([own_spread[number] is test.spread for number in both])
     places = [rows for rows in (on_device, ~on_device) if rows.any()]
     displayed = pair.per_step(groups.ratios).to_numpy(np.float64)[both]
 
@@ -63,6 +68,15 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     for position, (ours_in_kind, theirs_in_kind) in enumerate(zip(*of_kinds, strict=True)):
         judge(np.flatnonzero(main == position), ours_in_kind, theirs_in_kind)
     return result
+
+
+def _as_controls_vary(groups: Groups, pair: Pair, on_device: Spread) -> Spread | None:
+    """The spread of ops of devices that do equal work on both sides; None where it is measured, given, or unknown."""
+    is_assumed = pair.among.spread is None and min(len(side.runs) for side in pair.sides) < FEWEST_REPEATS
+    if groups.table != schema.OP_STATS.name or not is_assumed:
+        return None
+    found = pair.controls.get(schema.DEVICE)
+    return None if found is None or found.closed else found.scaled(on_device)
 
 
 def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Spread]:

@@ -198,7 +198,10 @@ class ChangeTest:
         ours, theirs = ([self.estimate(times.rows(tested)) for times in side] for side in (baseline, candidate))
         own = [self.spread if spreads is None else spreads[int(row)] for row in tested]
         found = changes_of_family(
-            ours, theirs, lambda mean_us: np.array([s.of(us) for s, us in zip(own, mean_us, strict=True)])
+            ours,
+            theirs,
+            lambda mean_us: np.array([s.of(us) for s, us in zip(own, mean_us, strict=True)]),
+            np.array([s.freedom for s in own]),
         )
         word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
         word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR

@@ -198,8 +198,10 @@ def changes(
     return _changes((baseline, candidate), _correlation(captures) + _correlation_error(captures), spread, level)
 
 
-def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
-    """As `changes`, for rows that are tested together: the ops of a program.
+def changes_of_family(
+    baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared, freedom: Floats | float = math.inf
+) -> Changes:
+    """As `changes`, for rows that are tested together: the ops of a program. `freedom` limits the degrees of freedom.
 
     Among many rows, some correlations are greatly underestimated by chance, and exactly those rows would look
     significant. The correlation of each row is therefore at least the mean over all rows.
@@ -207,7 +209,7 @@ def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimat
     captures = [*baseline, *candidate]
     own = _correlation(captures)
     common = float(np.mean(own)) if own.size else 0.0
-    return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread)
+    return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread, most=freedom)
 
 
 def levels(side: Sequence[Estimates], spread: Declared, level: float = LEVEL) -> Levels:
@@ -236,6 +238,7 @@ def _changes(
     correlation: Floats,
     spread: Declared,
     level: float = LEVEL,
+    most: Floats | float = math.inf,
 ) -> Changes:
     sides = _at_all_speeds(sides)
     correlation = np.clip(correlation, 0.0, _MOST_CORRELATION)
@@ -247,6 +250,7 @@ def _changes(
         variance = np.where(np.isfinite(difference), ours.variance + theirs.variance, np.nan)
         freedom = variance**2 / (ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom)
         freedom = np.where(variance > 0, freedom, np.inf)
+        freedom = np.minimum(freedom, most)
         error = np.sqrt(variance)
         quantile, p = _student(freedom, difference / error, level)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))

@@ -223,7 +223,7 @@ class Spread:
 
     `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by `steady_us` ÷ time to the
     power of `exponent`, down to times of `shortest_us`. With a `device`, it is that of a step of which devices take
-    `device_share`, and this the variation of the rest.
+    `device_share`, and this the variation of the rest. Fewer degrees of `freedom` are heavier tails.
     """
 
     share: float
@@ -234,6 +234,7 @@ class Spread:
     shortest_us: float = 100.0
     device: Spread | None = None
     device_share: float = 0.0
+    freedom: float = math.inf
 
     def of(self, mean_us: Floats) -> Floats:
         """The spread of times of `mean_us` per step."""
