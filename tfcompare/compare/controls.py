@@ -34,7 +34,7 @@ FEWEST_CONTROLS = 8
 """The fewest effective controls, and name scopes if names go so deep: of fewer, a few that are alike decide."""
 LARGEST_SPREAD = 0.1
 """The largest standard deviation of log ratios that are one factor. Where threads of the program contend it was 30 %,
-between H100 captures of one program it is 0.1 to 3 %."""
+between H100 captures of one program it is 0.2 to 3 %."""
 ALIKE = 0.02
 """Large and small controls that differ by less agree, however little they vary: kernels of a few µs vary so much."""
 CLEAR = 1.05
@@ -42,8 +42,8 @@ CLEAR = 1.05
 quiet CPU, with steps of 0.3 s, by 5 % (44 of 45 pairs)."""
 NEARLY_ALL = 0.9
 """A factor is reported if controls with this share of their time changed by at least half of it, since a robust mean
-does not see a third that stayed as it was. Not all must, since tails are heavy: of H100 kernels in captures of one
-program, one in twenty differs by up to 14 %."""
+does not see a third that stayed as it was. Not all must, since tails are heavy: between captures of one program, one
+op in twenty differs by more than 2 to 14 % on an H100."""
 
 TAILS = 4.0
 """The degrees of freedom of log ratios of controls: one op in some hundred differs by ten times as much as most, as
