@@ -43,7 +43,7 @@ SMALLEST_SHARE = 0.005
 """Rows with a smaller share of the time on both sides are not tested: there are many, and they hardly matter."""
 
 _ROUNDING = 1e-9
-_LEAST_GAP, _WIDE_GAP = math.log(1.05), 3.0
+_LEAST_GAP, _WIDE_GAP = 1.05, 3.0
 """The least gap between two speeds, and in standard deviations of the steps at either: of steps that vary at random,
 about one capture in a thousand has such a gap."""
 _MOST_OF_SPEEDS = math.log(1.5)
@@ -218,12 +218,15 @@ class ChangeTest:
 
 
 def with_speeds(times: Times, together: Sequence[Bools] = ()) -> Times:
-    """The times with the number of runs of steps at one speed: in the sum of each of these sets of rows, else of all.
+    """The times with the number of runs of steps at one speed: in the sum of each of these sets of rows, or of all.
 
     A clock changes all that a device does, so such runs are looked for in the sum.
     """
+    if not together:
+        runs = _runs_at_one_speed(times.included[0] if len(times.included) == 1 else times.included.sum(axis=0))
+        return times if runs == 1 else Times(times.included, times.stray, np.full(len(times.included), float(runs)))
     speeds = np.ones(len(times.included))
-    for rows in together or [np.ones(len(speeds), np.bool_)]:
+    for rows in together:
         speeds[rows] = _runs_at_one_speed(times.included[rows].sum(axis=0))
     return Times(times.included, times.stray, speeds)
 
@@ -234,19 +237,22 @@ def _runs_at_one_speed(times: Floats) -> int:
     They are if a gap in the sorted times, with two steps or more on either side, is wide by itself and for what the
     steps on either side differ by, and if steps of one speed follow one another more than chance has it.
     """
-    steps = len(times)
-    if steps < FEWEST_STEPS or not (times > 0).all():
+    steps, in_order = len(times), times.copy()
+    in_order.sort()
+    if steps < FEWEST_STEPS or not in_order[0] > 0 or math.isnan(in_order[-1]):
         return 1
-    logs = np.log(times)
-    in_order = np.sort(logs)
-    gaps = np.diff(in_order)[1:-1]
+    gaps = in_order[2:-1] / in_order[1:-2]
     at = int(gaps.argmax()) + 2
-    slower, faster = in_order[at:], in_order[:at]
-    is_wide = gaps[at - 2] >= max(_LEAST_GAP, _WIDE_GAP * max(slower.std(), faster.std()))
-    is_wide &= slower.mean() - faster.mean() <= _MOST_OF_SPEEDS
-    runs = 1 + int((np.diff(logs >= slower[0]) != 0).sum())
+    if gaps[at - 2] < _LEAST_GAP:
+        return 1
+    faster, slower = np.log(in_order[:at]), np.log(in_order[at:])
+    if slower[0] - faster[-1] < _WIDE_GAP * max(slower.std(), faster.std()):
+        return 1
+    is_slower = times >= in_order[at]
+    runs = 1 + int((is_slower[1:] != is_slower[:-1]).sum())
     by_chance = 1 + 2 * len(slower) * len(faster) / steps
-    return runs if is_wide and runs <= _FEW_RUNS * by_chance else 1
+    is_clock = slower.mean() - faster.mean() <= _MOST_OF_SPEEDS and runs <= _FEW_RUNS * by_chance
+    return runs if is_clock else 1
 
 
 def _have_strays(captures: Sequence[Estimates]) -> bool:

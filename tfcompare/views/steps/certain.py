@@ -80,8 +80,10 @@ def ops_that_account(pair: Pair) -> list[CertainOp]:
 
 def with_equal_programs(pair: Pair) -> bool:
     """Whether a change of the step time, claimed or not, cannot come from the compiled programs."""
-    word = pair.headline_verdict.word
-    return not pair.is_identical and word != UNTESTED and are_identical(pair)
+    if pair.is_identical or pair.headline_verdict.word == UNTESTED:
+        return False
+    has_programs = pair.diff()["bytes_accessed_baseline"].notna().any()  # ops that XLA compiled, without reading those
+    return bool(has_programs) and are_identical(pair)
 
 
 def what_it_can_be(pair: Pair, moved_most: str | None) -> str:
