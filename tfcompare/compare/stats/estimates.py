@@ -164,7 +164,7 @@ def estimates(times: Times) -> Estimates:
     """The estimates of the rows of one capture."""
     slow = is_slow(times.every).sum(axis=1).astype(np.float64)
     with_stray = None if times.stray is None else _row_moments(times.every, slow, times.speeds)
-    return replace(_row_moments(times.included, slow, times.speeds), with_stray=with_stray)
+    return _row_moments(times.included, slow, times.speeds, with_stray)
 
 
 def quantile_estimates(times: Times, share: float) -> Estimates:
@@ -339,7 +339,7 @@ def _with_strays(
     )
 
 
-def _row_moments(values: Floats, slow: Floats, speeds: Floats | None) -> Estimates:
+def _row_moments(values: Floats, slow: Floats, speeds: Floats | None, with_stray: Estimates | None = None) -> Estimates:
     steps = values.shape[1]
     location = values.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -349,7 +349,7 @@ def _row_moments(values: Floats, slow: Floats, speeds: Floats | None) -> Estimat
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
     variance = np.maximum(squares / max(steps - 1, 1), _jackknife_variance(values, location))
     most = np.full(len(values), math.inf) if speeds is None else np.where(speeds > 1, speeds, math.inf)
-    return Estimates(location, variance, np.where(squares > 0, products, 0.0), steps, slow, most)
+    return Estimates(location, variance, np.where(squares > 0, products, 0.0), steps, slow, most, with_stray)
 
 
 def _jackknife_variance(values: Floats, location: Floats) -> Floats:
