@@ -178,6 +178,7 @@ _ONE_DOMINANT = (0.77, *(0.23 / 20,) * 20)
 FAMILIES = (
     Family("GPU, 30 alike", "GPU", _EVEN, 22, 0.01, 0.004, 0.01),
     Family("GPU, one takes 77 %", "GPU", _ONE_DOMINANT, 22, 0.01, 0.004, 0.01),
+    Family("GPU, 3 alike", "GPU", (1 / 3,) * 3, 22, 0.01, 0.004, 0.01),
     Family("GPU, 30 alike, with a common clock", "GPU", _EVEN, 22, 0.01, 0.03, 0.004),
     Family("CPU, 30 alike", "CPU", _EVEN, 15, 0.1, 0.05, 0.12),
     Family("CPU, one takes 77 %", "CPU", _ONE_DOMINANT, 15, 0.1, 0.05, 0.12),
