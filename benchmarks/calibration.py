@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import kinds_of_steps
+from benchmarks.kinds_of_steps import clock_states
 from benchmarks.page import put
 from tfcompare.compare.stats.estimates import (
     FEWEST_REPEATS,
@@ -25,7 +27,7 @@ from tfcompare.compare.stats.estimates import (
     changes_of_family,
     estimates,
 )
-from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, claimed_together, words
+from tfcompare.compare.stats.verdict import FASTER, SLOWER, claimed_together, words
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.slow_steps import stray_of
 
@@ -35,10 +37,8 @@ STEPS = (9, 20, 40)
 CORRELATIONS = (0.0, 0.3, 0.6)
 NOISES = (0.02, 0.05, 0.12)
 SPREADS = (0.0, 0.01, 0.05)
-EFFECTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3)
-REPEATS = 5
-CAPTURES = (1, 2, 3, 5)
-WIDE_SPREADS = ((0.10, 0.10), (0.10, 0.02), (0.19, 0.19), (0.19, 0.04))
+CAPTURES = (1, 3, 5)
+WIDE_SPREADS = ((0.10, 0.10), (0.10, 0.02), (0.19, 0.04))
 """(declared, true) spread between captures: what is declared for CPU steps of 10 ms and of 1 ms; quiet machines do
 better."""
 WIDE_EFFECTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -165,44 +165,18 @@ def cells() -> list[tuple[int, float, float, float]]:
     return list(product(STEPS, CORRELATIONS, NOISES, SPREADS))
 
 
-def false_claims(rng: np.random.Generator, trials: int) -> str:
-    """A row for each number of steps and correlation, a column for each noise and spread."""
-    columns = list(product(NOISES, SPREADS))
-    rows = [
-        [str(steps), f"{correlation:g}"]
-        + [f"{100 * claim_share(rng, trials, (steps, correlation, *column)):.1f}" for column in columns]
-        for steps, correlation in product(STEPS, CORRELATIONS)
-    ]
-    return table(["steps", "correlation", *(f"{_percent(n)}, {_percent(s)}" for n, s in columns)], rows)
-
-
-def false_discoveries(rng: np.random.Generator, trials: int) -> str:
-    """The largest and the mean share of false claims among the ops of a program, over all noises and spreads."""
+def false_claims(rng: np.random.Generator, trials: int, few: int) -> str:
+    """A row for each number of steps: the mean and the largest share of false claims over all other parameters, on the
+    step time and on any of the ops of a program."""
     rows = []
-    for steps, common in product(STEPS, (True, False)):
-        found = [
-            100 * false_discovery_share(rng, trials, (steps, *cell), common=common)
-            for cell in product(CORRELATIONS, NOISES, SPREADS)
-        ]
-        rows.append([str(steps), "all" if common else "each", f"{np.mean(found):.1f}", f"{max(found):.1f}"])
-    return table(["steps", "factor of the recording", "mean of 27 cells", "largest"], rows)
-
-
-def power(rng: np.random.Generator, trials: int) -> str:
-    """The share of trials that is claimed, for each noise, spread and number of captures, by the size of the change."""
-    rows = [
-        [
-            _percent(noise),
-            _percent(spread),
-            str(captures),
-            *(
-                f"{100 * claim_share(rng, trials, (20, 0.3, noise, spread), change=e, repeats=captures):.0f}"
-                for e in EFFECTS
-            ),
-        ]
-        for noise, spread, captures in product(NOISES, SPREADS, (1, REPEATS))
-    ]
-    return table(["noise", "spread", "captures", *(f"+{_percent(e)}" for e in EFFECTS)], rows)
+    for steps in STEPS:
+        every = [(steps, *cell) for cell in product(CORRELATIONS, NOISES, SPREADS)]
+        of_steps = [claim_share(rng, trials, cell) for cell in every]
+        of_ops = [[false_discovery_share(rng, few, cell, common=common) for cell in every] for common in (True, False)]
+        figures = [f"{100 * figure:.1f}" for shares in (of_steps, *of_ops) for figure in (np.mean(shares), max(shares))]
+        rows.append([str(steps), *figures])
+    of_what = ("step time", f"any of {OPS} ops, one factor for all", "any op, a factor for each")
+    return table(["steps", *(f"{what}: {which}" for what in of_what for which in ("mean", "largest"))], rows)
 
 
 def power_by_captures(rng: np.random.Generator, trials: int) -> str:
@@ -224,7 +198,7 @@ def power_by_captures(rng: np.random.Generator, trials: int) -> str:
 
 def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
     """The share of false claims on a busy machine, by how much it slows captures down and their number a side."""
-    captures = (*CAPTURES[:3], 4, *CAPTURES[3:])
+    captures = (1, 2, 3, 4, 5)
     cell = (20, 0.3, 0.05, 0.02)
     rows = [
         [
@@ -240,21 +214,20 @@ def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
 
 
 def false_claims_with_slow_steps(rng: np.random.Generator, trials: int) -> str:
-    """The share of false claims where some steps, at random, take several times as long."""
+    """The share of false claims where some steps, at random, take several times as long: the largest over how many
+    times."""
     rows = []
-    for steps, captures in product((20, 40), (1, 3, 5)):
-        row = [str(steps), str(captures)]
-        for share, factor in product(SLOW_SHARES, SLOW_FACTORS):
+    for steps, captures in product((20, 40), CAPTURES):
 
-            def make(share: float = share, factor: float = factor, steps: int = steps) -> Floats:
+        def share_of(share: float, factor: float, steps: int = steps, captures: int = captures) -> float:
+            def make() -> Floats:
                 return with_slow_steps(rng, _steady(rng, trials, steps), share, factor)
 
-            found = compared(make, make, captures=captures, declared=0.0)
-            row.append(f"{100 * claimed(found, captures):.1f}")
-        rows.append(row)
-    return table(
-        ["steps", "captures a side", *(f"{_percent(p)}, {k:g}×" for p, k in product(SLOW_SHARES, SLOW_FACTORS))], rows
-    )
+            return claimed(compared(make, make, captures=captures, declared=0.0), captures)
+
+        largest = [max(share_of(share, factor) for factor in SLOW_FACTORS) for share in SLOW_SHARES]
+        rows.append([str(steps), str(captures), *(f"{100 * share:.1f}" for share in largest)])
+    return table(["steps", "captures a side", *map(_percent, SLOW_SHARES)], rows)
 
 
 def with_slow_steps(rng: np.random.Generator, times: Floats, share: float, factor: float) -> Floats:
@@ -301,30 +274,51 @@ PROGRAMS: dict[str, Callable[[np.random.Generator, Floats], Floats]] = {
 def outcomes_of_programs(rng: np.random.Generator, trials: int) -> str:
     """What becomes of each of `PROGRAMS`, 40 steps a capture, and how often the interval has the true mean."""
     rows = []
-    for (name, program), captures in product(PROGRAMS.items(), (1, 3)):
-        spread = 0.1 if captures < FEWEST_REPEATS else 0.03
-        found = compared(
-            lambda spread=spread: 4 * _steady(rng, trials, 40, spread),
-            lambda program=program, spread=spread: program(rng, _steady(rng, trials, 40, spread)),
-            captures=captures,
-            declared=0.1,
-        )
+    for name, program in PROGRAMS.items():
         many = program(rng, _steady(rng, 4_000, 40)).mean() / 4
-        word = words(found, measured_spread=captures >= FEWEST_REPEATS)
-        shares = [(word == one).mean() for one in (SLOWER, UNCLEAR, SAME, FASTER)]
-        shares.append(((found.low <= many) & (many <= found.high)).mean())
-        rows.append([name, f"{many:.2f}×", str(captures), *(f"{100 * share:.0f}" for share in shares)])
+        row = [name, f"{many:.2f}×"]
+        for captures, spread in ((1, 0.1), (3, 0.03)):
+            found = compared(
+                lambda spread=spread: 4 * _steady(rng, trials, 40, spread),
+                lambda program=program, spread=spread: program(rng, _steady(rng, trials, 40, spread)),
+                captures=captures,
+                declared=0.1,
+            )
+            word = words(found, measured_spread=captures >= FEWEST_REPEATS)
+            shares = [(word == one).mean() for one in (SLOWER, FASTER)]
+            shares.append(((found.low <= many) & (many <= found.high)).mean())
+            row += [f"{100 * share:.0f}" for share in shares]
+        rows.append(row)
     head = [
-        "candidate",
-        "true ratio",
-        "captures a side",
-        "slower",
-        "unclear",
-        "same",
-        "faster",
-        "interval has the truth",
+        f"{what}{a_side}" for a_side in ("", ", 3 a side") for what in ("slower", "faster", "interval has the truth")
     ]
-    return table(head, rows)
+    return table(["candidate", "true ratio", *head], rows)
+
+
+def verdicts_on_kinds(rng: np.random.Generator, trials: int) -> str:
+    """A row for each kind of step: false claims, coverage and power, by the number of captures a side."""
+    each = ["false claims", "interval has the truth", *(f"+{_percent(change)}" for change in kinds_of_steps.CHANGES)]
+    return table(["step", *_by_captures(each)], kinds_of_steps.kinds_of_steps(rng, trials))
+
+
+def verdicts_on_families(rng: np.random.Generator, trials: int) -> str:
+    """A row for each family of ops: false claims and power, by the number of captures a side."""
+    each = ["any false claim", *(f"+{_percent(change)}" for change in kinds_of_steps.CHANGES)]
+    return table(["ops", *_by_captures(each)], kinds_of_steps.families_of_ops(rng, trials))
+
+
+def _by_captures(each: Sequence[str]) -> list[str]:
+    return [f"{one}, {captures} a side" for captures in kinds_of_steps.CAPTURES for one in each]
+
+
+def false_claims_in_clock_states(rng: np.random.Generator, trials: int) -> str:
+    """A row for each number of steps: false claims, and the pairs that nothing can tell, by how long a state lasts."""
+    rows = []
+    for steps in (11, 15, 20):
+        shares = [clock_states(rng, trials, steps, dwell) for dwell in kinds_of_steps.DWELLS]
+        rows.append([str(steps), *(f"{100 * share:.1f}" for pair in shares for share in pair)])
+    each = ("claimed", "of one state each")
+    return table(["steps", *(f"{what}, {dwell} steps" for dwell in kinds_of_steps.DWELLS for what in each)], rows)
 
 
 def _percent(share: float) -> str:
@@ -341,35 +335,40 @@ def report(trials: int, seed: int) -> str:
     rng = np.random.default_rng(seed)
     few = max(trials // 10, 10)
     return f"""
-{trials:,} trials a cell ({few:,} for ops and repeats), seed {seed}; intervals at {LEVEL:.0%}.
+{trials:,} trials a cell ({few:,} where several captures, several ops or whole verdicts are made), seed {seed}; shares
+in percent, intervals at {LEVEL:.0%}.
 
-**False claims on step time**, in percent of pairs of recordings of one program. Columns: noise of a step, spread
-between recordings.
+**Kinds of steps**, {kinds_of_steps.STEPS} steps a capture: what is claimed where nothing changed, and where all takes
+so much more.
 
-{false_claims(rng, trials)}
-**Pairs in which any of {OPS} ops is claimed to have changed**, though none did, in percent; the factor of a recording
-is one for all of its ops, or one for each:
+{verdicts_on_kinds(rng, few)}
+**Ops**: pairs in which one that did not change is claimed to have changed, and how often the first is found to have.
 
-{false_discoveries(rng, few)}
-**What is seen**: the share of trials with 20 steps a side (correlation 0.3) that is called, in percent, by how much
-longer the candidate takes. The spread of single captures is assumed as it is, that of {REPEATS} is measured.
+{verdicts_on_families(rng, max(few // 4, 10))}
+**Clock states**: the device runs at one of two speeds {_percent(kinds_of_steps.APART)} apart and stays there for so
+many steps on average. False claims on the device time; in pairs *of one state each*, either capture stays in one state
+and the other in the other, which the steps of neither can show.
 
-{power(rng, few)}
-**By number of captures a side**, in percent, 20 steps each (correlation 0.3, noise 5 %), for the spreads that
-are assumed for CPU steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
+{false_claims_in_clock_states(rng, few)}
+**False claims** with normal noise, over {len(CORRELATIONS) * len(NOISES) * len(SPREADS)} combinations of correlation,
+noise and spread:
+
+{false_claims(rng, trials, few)}
+**By number of captures a side**, 20 steps each (correlation 0.3, noise 5 %), for the spreads that are assumed for CPU
+steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
 
 {power_by_captures(rng, few)}
-**Slow steps, false claims**, in percent: some steps of both sides, at random, take longer. Columns: their share and how
-many times as long; noise 3 %, correlation 0.3, no spread between captures.
+**Slow steps, false claims**: this share of the steps of both sides, at random, takes {SLOW_FACTORS[0]:g} to
+{SLOW_FACTORS[-1]:g} times as long (the worst of these); noise 3 %, correlation 0.3, no spread between captures.
 
 {false_claims_with_slow_steps(rng, few)}
-**Slow steps, outcomes**, in percent, against even steps of 4 ms, 40 steps a capture; the spread between captures is
-10 % and assumed for single captures, 3 % and measured for several. A stray is excluded from the mean, so where a
-capture has one slow step, the interval is about the others:
+**Slow steps, outcomes** against even steps of 4 ms, 40 steps a capture; the spread between captures is 10 % and assumed
+for single captures, 3 % and measured for three. A stray is excluded from the mean, so where a capture has one slow
+step, the interval is about the others:
 
 {outcomes_of_programs(rng, few)}
-**False claims on a busy machine**, in percent, whose load slows each capture down by a random (exponential) amount,
-by its mean:
+**False claims on a busy machine** of unknown load, which slows each capture down by a random (exponential) amount, by
+its mean:
 
 {false_claims_under_load(rng, trials)}"""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import platform
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +19,21 @@ from benchmarks.__main__ import main
 from benchmarks.browser import PAGES
 from benchmarks.calibration import PAGE
 from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN, TFCOMPARE_WARM, TURNS, XPROF, XPROF_WARM
+from benchmarks.machine_load import Load, under_load
 from benchmarks.measure import Cost, Measured, rounds
 from benchmarks.page import put, section
-from benchmarks.real_recordings import claims_between, claims_of_pairs, claims_of_repeats
+from benchmarks.real_recordings import (
+    A_SIDE,
+    H100_PROGRAMS,
+    PROGRAMS,
+    claims_between,
+    several_a_side,
+    single_captures,
+)
 from benchmarks.report import aims, peak_mb, work_s
 from tests.laws import mostly_thorough
 from tests.profiles import ROOT, SAMPLES
+from tfcompare.compare.pairs import pair_with
 
 
 def cost(work: float, peak: float = 100) -> Cost:
@@ -169,20 +180,20 @@ def alike() -> list[tfc.Run]:
     return [tfc.load(SAMPLES / "autoencoder" / name) for name in ("filters_16_8", "filters_16_8_again")]
 
 
-def test_nothing_is_claimed_between_two_recordings_of_one_program(alike) -> None:
-    found = claims_of_pairs(alike)
-    assert (found.pairs, found.step_time, found.any_op, found.ops) == (1, 0, 0, 0)
-    assert found.tested_ops > 5
+def test_nothing_is_claimed_between_two_captures_of_one_program(alike) -> None:
+    found = claims_between(single_captures(alike))
+    assert (found.pairs, found.step_time, found.any_op) == (1, 0, 0)
+    assert (found.intervals, found.covered) == (1, 1)
 
 
 def test_what_is_claimed_between_two_programs_is_counted(alike) -> None:
     other = tfc.load(SAMPLES / "autoencoder" / "filters_512_128")
-    found = claims_between([tfc.compare(other, alike[0]), tfc.compare(alike[0], alike[1])])
+    found = claims_between(map(pair_with, [tfc.compare(other, alike[0]), tfc.compare(alike[0], alike[1])]))
     assert (found.pairs, found.step_time, found.any_op) == (2, 1, 1)
-    assert 1 < found.ops < found.tested_ops
+    assert (found.intervals, found.covered) == (2, 1)
 
 
-def test_five_recordings_are_held_against_five_others_drawn_the_same_way_for_the_same_seed(alike, monkeypatch) -> None:
+def test_threes_are_compared_with_other_threes_drawn_the_same_way_for_the_same_seed(alike, monkeypatch) -> None:
     drawn: list[tuple[set[str], ...]] = []
     with_itself = tfc.compare(alike[0], alike[0])
 
@@ -190,22 +201,55 @@ def test_five_recordings_are_held_against_five_others_drawn_the_same_way_for_the
         drawn.append(tuple({run.id, *(r.id for r in repeats[run.id])} for run in (ours, theirs)))
         return with_itself
 
-    runs = [replace(alike[0], id=f"run {i}") for i in range(12)]
+    runs = [replace(alike[0], id=f"run {i}") for i in range(10)]
     monkeypatch.setattr(real_recordings.tfc, "compare", compare)
-    claims_of_repeats(runs, 3, seed=3)
-    claims_of_repeats(runs, 3, seed=3)
+    for _ in range(2):
+        assert len(list(several_a_side(runs, 3, seed=3))) == 3
     assert drawn[:3] == drawn[3:]
-    assert all(len(ours) == len(theirs) == 5 and not ours & theirs for ours, theirs in drawn)
+    assert all(len(ours) == len(theirs) == A_SIDE and not ours & theirs for ours, theirs in drawn)
+    assert not list(several_a_side(runs[: 2 * A_SIDE - 1], 3, seed=3))
 
 
-def test_the_page_says_how_many_recordings_and_that_at_most_one_claim_in_twenty_is_false() -> None:
+def test_captures_are_made_in_turn_under_each_load_and_only_those_that_are_missing(tmp_path, monkeypatch) -> None:
+    at_once: list[str] = []
+    made: list[tuple[str, ...]] = []
+
+    @contextmanager
+    def under_load(load):
+        at_once.append(next(name for name, known in real_recordings.LOADS.items() if known == load))
+        yield
+        at_once.pop()
+
+    def record(command, **_):
+        place = command[-1]
+        assert [place.parts[-3]] == at_once
+        made.append(place.parts[-3:])
+        place.mkdir(parents=True)
+        (place / "host.xplane.pb").touch()
+
+    monkeypatch.setattr(real_recordings, "under_load", under_load)
+    monkeypatch.setattr(real_recordings.subprocess, "run", record)
+    real_recordings.record(tmp_path, 1)
+    assert made == [(load, program, "00") for load in real_recordings.LOADS for program in real_recordings.PROGRAMS]
+    real_recordings.record(tmp_path, 2)
+    assert {number for _, _, number in made[len(made) // 2 :]} == {"01"}
+
+
+def test_a_load_runs_until_the_end_of_its_block() -> None:
+    with pytest.raises(KeyError), under_load(Load(2, busy_s=0.01, idle_s=0.01), settle_s=0):
+        running = multiprocessing.active_children()
+        assert len(running) == 2
+        assert all(process.is_alive() for process in running)
+        raise KeyError
+    assert not any(process.is_alive() for process in running)
+
+
+def test_the_page_has_each_program_under_each_load_and_the_gpus() -> None:
     figures = section(PAGE, "real_recordings")
-    rows = [line.split("|")[1:-1] for line in figures.splitlines() if line.startswith("| `")]
-    assert [row[0].strip(" `") for row in rows] == list(real_recordings.VARIANTS)
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in figures.splitlines() if "| `" in line]
+    expected = [(load.replace("_", " "), program) for load in real_recordings.LOADS for program in PROGRAMS]
+    expected += [(real_recordings.H100, Path(program).name) for program in H100_PROGRAMS]
+    assert [(row[0], row[1]) for row in rows] == expected
     for row in rows:
-        recordings, pairs = int(row[1]), int(row[4])
-        assert recordings >= 12
-        assert pairs == recordings * (recordings - 1) // 2
-        shares = [float(share) for share in re.findall(r"\((\d+\.\d) %\)", "|".join(row))]
-        assert len(shares) == 5
-        assert max(shares) <= 5.0
+        captures = int(row[2])
+        assert int(row[6]) == captures * (captures - 1) // 2
