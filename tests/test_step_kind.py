@@ -21,7 +21,7 @@ from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.side import window_of
-from tfcompare.compare.step_kinds import are_by_marker, kinds_of
+from tfcompare.compare.steps.step_kinds import are_by_marker, kinds_of
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind

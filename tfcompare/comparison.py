@@ -11,7 +11,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.text import some_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.compare.loops import Step, loop
 from tfcompare.compare.check.conditions import Finding, check, parse_condition
-from tfcompare.compare.iterations import ALIKE, iterations_per_step
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.iterations import ALIKE, iterations_per_step
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.views.answer import advice, headline

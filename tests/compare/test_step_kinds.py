@@ -24,7 +24,7 @@ from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, Verdict
-from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
+from tfcompare.compare.steps.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tables.step_kinds import kinds_among, step_programs

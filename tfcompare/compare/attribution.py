@@ -15,7 +15,7 @@ import pandas as pd
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.schema.ops import ANNOTATION, FUNCTION
 from tfcompare.tables.hosts import straggler

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.compare.step_kinds import are_by_marker, included_steps, is_other_mix
+from tfcompare.compare.steps.step_kinds import are_by_marker, included_steps, is_other_mix
 from tfcompare.schema import DEVICE, IDLE
 from tfcompare.tables.step_kinds import kinds_among
 

@@ -20,7 +20,6 @@ from tfcompare.compare.groups import aggregate as coverage_of
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence, with_hosts_of
 from tfcompare.compare.per_device import all_together, per_occurrence, workers_of, workers_of_rows
@@ -29,8 +28,9 @@ from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, Spread, Verdict, declared_spread
-from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
-from tfcompare.compare.step_time_verdict import (
+from tfcompare.compare.steps.iterations import ALIKE, Iterations, iterations_per_step
+from tfcompare.compare.steps.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
+from tfcompare.compare.steps.step_time_verdict import (
     SAME_CAPTURE,
     caveat,
     device_time_verdict,

@@ -31,7 +31,7 @@ from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import with_distinct_ids
 from tfcompare.compare.side import Side
-from tfcompare.compare.step_time_verdict import knows_step_time
+from tfcompare.compare.steps.step_time_verdict import knows_step_time
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.tables.frames import frame_bytes
 from tfcompare.text import middle_ellipsis

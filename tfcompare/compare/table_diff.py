@@ -12,12 +12,12 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, diff_table
 from tfcompare.compare.groups.aggregate import Groups
-from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import all_together, are_of_hosts, of_hosts_alone
 from tfcompare.compare.pooling import POOLED, sums_of
 from tfcompare.compare.stats.verdict import UNTESTED
+from tfcompare.compare.steps.iterations import ALIKE
 from tfcompare.compare.tf_data.pipelines import slowest_executions
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Bools

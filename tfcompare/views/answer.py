@@ -15,7 +15,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of

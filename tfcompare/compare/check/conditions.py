@@ -20,7 +20,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN, percent
-from tfcompare.compare.step_time_verdict import step_marker_call
+from tfcompare.compare.steps.step_time_verdict import step_marker_call
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.schema import SIDES
 

@@ -13,7 +13,7 @@ from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
-from tfcompare.compare.step_time_verdict import time_verdict
+from tfcompare.compare.steps.step_time_verdict import time_verdict
 from tfcompare.compare.utilization import Cost, instructions_in_steps, unknown_share
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.text import close_matches, did_you_mean, some_of

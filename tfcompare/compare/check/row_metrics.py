@@ -34,7 +34,7 @@ from tfcompare.compare.side import Side
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
-from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps
+from tfcompare.compare.steps.step_time_verdict import SAME_CAPTURE, no_steps
 from tfcompare.compare.utilization import unknown_share
 from tfcompare.schema import DEVICE, HLO_OPS, HOST, KERNEL_STATS, OP_STATS, SIDES, SPARSE_CORE, Table
 from tfcompare.schema.arrays import Floats

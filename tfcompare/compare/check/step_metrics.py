@@ -27,7 +27,7 @@ from tfcompare.compare.side import Side, window_of
 from tfcompare.compare.stats.change_test import Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
-from tfcompare.compare.step_time_verdict import no_steps
+from tfcompare.compare.steps.step_time_verdict import no_steps
 from tfcompare.compare.tf_data.call_verdicts import slowest_calls
 from tfcompare.compare.utilization import Cost, time_at_peak_us
 from tfcompare.schema import DEVICE, HOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.step_time_verdict import step_marker_call
+from tfcompare.compare.steps.step_time_verdict import step_marker_call
 from tfcompare.schema import DEVICE, UNEXPLAINED_PARTS
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
 from tfcompare.units import share_of

@@ -13,12 +13,12 @@ from tfcompare import schema
 from tfcompare.compare.diff import ADDED, change, ratio
 from tfcompare.compare.groups.aggregate import group_diff, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
-from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.step_time_verdict import knows_step_time, step_time_us
+from tfcompare.compare.steps.iterations import ALIKE
+from tfcompare.compare.steps.step_time_verdict import knows_step_time, step_time_us
 from tfcompare.errors import Unknown
 from tfcompare.views.input.figures import wait_of_side
 
@@ -56,7 +56,7 @@ def runs_table(pairs: Pairs) -> pd.DataFrame:
     """One row a run, the baseline first, then the candidates as they were given.
 
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
-    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.step_time_verdict`),
+    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.steps.step_time_verdict`),
     `step_time_us_median`, and between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles;
     missing, as the others are, where no steps are marked); of a candidate the verdict on its step time: `verdict`,
     `evidence`, `ratio` (of the step times, candidate ÷ baseline; of steps of unlike work, per iteration) with

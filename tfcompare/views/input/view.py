@@ -13,7 +13,7 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.step_time_verdict import step_marker_call
+from tfcompare.compare.steps.step_time_verdict import step_marker_call
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
-from tfcompare.compare.step_time_verdict import step_marker_call
+from tfcompare.compare.steps.step_time_verdict import step_marker_call
 from tfcompare.run import Run
 from tfcompare.text import as_code
 from tfcompare.units import MISSING, format_bytes, format_percent

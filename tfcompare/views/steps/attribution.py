@@ -24,7 +24,7 @@ from tfcompare.compare.attribution import (
 )
 from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
-from tfcompare.compare.step_time_verdict import step_marker_call, step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_marker_call, step_time_us
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.schema.ops import FUNCTION
 from tfcompare.text import as_code
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tfcompare.compare.iterations import Iterations
     from tfcompare.compare.pair import Pair
     from tfcompare.compare.side import Side
     from tfcompare.compare.stats.verdict import Verdict
+    from tfcompare.compare.steps.iterations import Iterations
     from tfcompare.run import Run
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNCLEAR, UNTESTED, wording
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.units import format_ratio, format_time_us
 from tfcompare.views.advice.model import WORTH_IT

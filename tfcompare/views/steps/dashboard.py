@@ -10,7 +10,7 @@ from tfcompare.compare.comparability import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.compare.utilization import (
     ROOFLINE,
     Cost,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.comparability import differing_examples
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import without_idle
-from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
-from tfcompare.compare.step_kinds import counts_of, is_other_mix
-from tfcompare.compare.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
+from tfcompare.compare.steps.iterations import ALIKE
+from tfcompare.compare.steps.step_kinds import counts_of, is_other_mix
+from tfcompare.compare.steps.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
@@ -23,7 +23,7 @@ from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
     from tfcompare.compare.stats.verdict import Verdict
-    from tfcompare.compare.step_kinds import StepKind
+    from tfcompare.compare.steps.step_kinds import StepKind
     from tfcompare.run import RunInfo
 
 IN_MULTIPLES_FROM = 1.5

@@ -9,7 +9,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNDER_LOAD, UNTESTED, verdict_on_size
-from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_time_us
+from tfcompare.compare.steps.step_time_verdict import caveat, knows_step_time, step_time_us
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import format_bytes, format_ratio, format_time_us

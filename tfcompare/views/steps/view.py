@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
-from tfcompare.compare.step_kinds import included_steps, kinds_of
+from tfcompare.compare.steps.step_kinds import included_steps, kinds_of
 from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.units import format_time_us

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
+from tfcompare.compare.steps.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
 from tfcompare.tables.slow_steps import BEYOND_SECOND
 from tfcompare.tables.step_times import Window, position_of, run_steps
 from tfcompare.text import as_code
