@@ -124,6 +124,7 @@ CHANGED = {
     "512 to 16 filters (GPU)": partial(of_names, "h100_512_128_run-1", "h100_16_8_run-1"),
     "store to recompute (GPU)": partial(of_names, "h100_store_activations_run-1", "h100_recompute_activations_run-1"),
     "one op doubled (GPU)": partial(slowed, "h100_512_128_run-2", "h100_512_128_run-3", 2.0, GPU_OP),
+    "everything 1.6 times, no op dominates (GPU)": partial(slowed, "h100_16_8_run-1", "h100_16_8_run-2", 1.6),
     "everything 1.6 times (GPU)": partial(slowed, "h100_512_128_run-2", "h100_512_128_run-3", 1.6),
 }
 PAIRS = SAME_PROGRAM | CHANGED

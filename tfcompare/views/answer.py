@@ -168,7 +168,7 @@ def verdict(pair: Pair) -> Verdict:
         return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)
     found, of_all = pair.headline_verdict, pair.verdict
     can_be = what_it_can_be(pair, attribution_of(pair).moved_most)
-    basis = [can_be, evidence(pair), device_time(pair), *slow, between_steps_sentence(pair)]
+    basis = [evidence(pair), device_time(pair), can_be, *slow, between_steps_sentence(pair)]
     basis += [dispatch_sentence(pair), next_step(pair)]
     ours, theirs = map(step_time_us, pair.sides)
     interval = (of_all.low, of_all.high) if of_all.has_interval else None

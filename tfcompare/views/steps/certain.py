@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
 
 _NAME_LETTERS = 48
-_MOST = 2
-"""Ops that a headline names."""
-_ACCOUNTS = 0.5
-"""The share of the step's change from which on ops account for it."""
 _INPUT = "input_us"
 
 
@@ -67,15 +63,6 @@ def _certain_ops(pair: Pair) -> list[CertainOp]:
         CertainOp(row_name_as_code(name, op_type, _NAME_LETTERS), delta_us, low, high, evidence)
         for name, op_type, delta_us, low, high, evidence in rows[columns].itertuples(index=False)
     ]
-
-
-def ops_that_account(pair: Pair) -> list[CertainOp]:
-    """The largest of `certain_ops`, if such ops account for the change of the step together; else none."""
-    ours, theirs = map(step_time_us, pair.sides)
-    found = certain_ops(pair)
-    together = sum(one.delta_us for one in found)
-    accounts = together * (theirs - ours) > 0 and abs(together) >= _ACCOUNTS * abs(theirs - ours)
-    return found[:_MOST] if accounts else []
 
 
 def with_equal_programs(pair: Pair) -> bool:

@@ -8,7 +8,7 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
-from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNDER_LOAD, UNTESTED, verdict_on_size
+from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNDER_LOAD, UNTESTED
 from tfcompare.compare.steps.step_time_verdict import caveat, knows_step_time, step_time_us
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, capitalized
@@ -20,7 +20,7 @@ from tfcompare.views.hosts.words import how_often, who
 from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
-from tfcompare.views.steps.certain import likely, ops_that_account
+from tfcompare.views.steps.certain import certain_ops, likely
 from tfcompare.views.steps.figures import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.views.steps.headline import (
     how_to_mark_steps,
@@ -30,6 +30,9 @@ from tfcompare.views.steps.headline import (
     work_of_steps,
 )
 from tfcompare.views.steps.words import rates, sentences, time_between_steps
+
+_MOST_OPS = 2
+"""Ops that a headline names."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,20 +111,20 @@ def check_notes(pair: Pair) -> list[str]:
 
 
 def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str, str]) -> Iterator[str]:
-    """Markdown clauses, the most important first: time between steps, ops that account for the change or else a host
-    that stands out or the part of step that changed most, the peak memory, growth of memory.
+    """Markdown clauses, the most important first: time between steps, ops whose change is certain, or else a host
+    that stands out, or the part of step that changed most; the peak memory, growth of memory.
 
     `names` are those of baseline and candidate in Markdown.
     """
     ours, theirs = names
     if clause := loop_clause(pair, names):
         yield clause
-    if ops := ops_that_account(pair):
-        yield " and ".join(one.clause for one in ops)
+    if ops := certain_ops(pair):
+        yield " and ".join(one.clause for one in ops[:_MOST_OPS])
     elif clause := _slow_host(pair, names) or _part(pair, attribution, theirs):
         yield clause
     peaks = [median_of(side.each(peak_bytes)) for side in pair.sides]
-    if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
+    if all(peak > 0 for peak in peaks) and abs(peaks[1] - peaks[0]) >= WORTH_IT * max(peaks):  # NaN where unknown
         before, after = map(format_bytes, peaks)
         ratio = format_ratio(peaks[1] / peaks[0])
         whole = "" if pair.candidate.choice.kind is None else ", with steps of all kinds,"
