@@ -39,7 +39,7 @@ USUAL_MARGIN = 0.05
 """The default change for which the required number of captures is given."""
 _HUGE = 10.0
 """Larger changes are reported as "more than" this."""
-UNDER_LOAD = 5.0
+UNDER_LOAD = 8.0
 """The factor by which captures of a busy machine vary more than those of an idle one (`docs/verdicts.md`)."""
 
 
