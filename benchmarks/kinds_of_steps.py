@@ -14,7 +14,7 @@ import numpy as np
 
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.verdict import FASTER, SLOWER, Spread, declared_spread
+from tfcompare.compare.stats.verdict import BESIDE_DEVICES, FASTER, SLOWER, Spread, declared_spread
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.slow_steps import stray_of
 
@@ -73,8 +73,10 @@ recorded, and slows captures down by 30 % on average."""
 
 def assumed_spread(kind: Kind) -> Spread:
     """The spread that verdicts assume for this kind of step."""
-    spread = declared_spread(kind.device_type)
-    return spread.under_load() if kind.load else spread
+    device = declared_spread(kind.device_type)
+    share = kind.device.ms / (kind.host.ms + kind.device.ms)
+    rest = BESIDE_DEVICES if share else device
+    return (rest.under_load() if kind.load else rest).beside(device, share)
 
 
 def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:

@@ -15,7 +15,7 @@ from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, ch
 from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval, with_speeds
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, Sensitivity, Spread, declared_spread
+from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, UNDER_LOAD, Sensitivity, Spread, declared_spread
 from tfcompare.tables.step_times import StepCells
 
 RNG = np.random.default_rng(3)
@@ -49,7 +49,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
 
 def test_tests_made_together_have_joint_intervals() -> None:
     sides = [Times.of(np.full(20, 100.0))], [Times.of(np.full(20, 107.0))]
-    alone = ChangeTest(Spread(0.02, "set for this test"))
+    alone = ChangeTest(Spread(0.02, "set for this test", is_known=True))
     of_two = replace(alone, family=2)
     for test, deviations in ((alone, 1.960), (of_two, 2.241)):  # of a normal distribution: 2.5 % or 1.25 % lie above
         found, level = test(*sides), test.level(sides[1])
@@ -63,6 +63,15 @@ def test_tests_made_together_have_joint_intervals() -> None:
     assert (one.sensitivity.captures_for(0.02), two.sensitivity.captures_for(0.02)) == (18, 21)
 
 
+def test_an_assumed_variation_has_heavy_tails() -> None:
+    sides = [Times.of(np.full(20, 100.0))], [Times.of(np.full(20, 107.0))]
+    found, known = (
+        ChangeTest(Spread(0.02, "set for this test", is_known=is_known))(*sides) for is_known in (False, True)
+    )
+    assert np.log(found.high / found.ratio) == pytest.approx(2.306 * 0.02 * np.sqrt(2), rel=1e-3)  # t, 8 degrees
+    assert known.high < found.high
+
+
 def test_strong_correlation_is_mentioned() -> None:
     drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
     verdict = ChangeTest(QUIET)([Times.of(drifting)], [Times.of(drifting[::-1])])
@@ -71,8 +80,8 @@ def test_strong_correlation_is_mentioned() -> None:
 
 def test_under_load_the_assumed_spread_is_wider() -> None:
     busy = declared_spread("CPU").under_load()
-    assert busy.share == pytest.approx(0.25)
-    assert busy.assumed(300_000.0) == "assumed to be 25 % (CPU default, widened for captures under load)"
+    assert busy.share == pytest.approx(0.05 * UNDER_LOAD)
+    assert busy.assumed(300_000.0) == "assumed to be 40 % (CPU default, widened for captures under load)"
 
 
 def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
@@ -125,7 +134,9 @@ def test_a_step_varies_as_what_devices_and_the_rest_take_of_it() -> None:
     on_host = 0.05 * (200 / 6) ** 0.25  # as work of 6 ms: 5 ms are not more uncertain
     assert half.of(step_us) == pytest.approx(math.hypot(0.5 * on_host, 0.5 * 0.03))
     loaded = BESIDE_DEVICES.under_load().beside(gpu, 0.5)
-    assert loaded.of(step_us) == pytest.approx(math.hypot(2.5 * on_host, 0.5 * 0.03)), "a device is not slower"
+    assert loaded.of(step_us) == pytest.approx(math.hypot(0.5 * UNDER_LOAD * on_host, 0.5 * 0.03)), (
+        "a device is not slower"
+    )
     assert half.assumed(10_000.0) == "assumed to be 6.2 % (50 % of the step is not on a device)"
 
 

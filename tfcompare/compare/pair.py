@@ -371,7 +371,7 @@ class Pair:
     def spread_on(self, place: str) -> Spread:
         """The assumed spread between captures of these two programs, of what a host or a device does."""
         if self.among.spread is not None:
-            return Spread(self.among.spread, "as set")
+            return Spread(self.among.spread, "as set", is_known=True)
         if place == schema.DEVICE:
             found = declared_spread(*(run.info.device_type for run in self.runs))
             if found != OF_HOSTS:

@@ -116,7 +116,7 @@ class ChangeTest:
         if any(not np.isfinite(times.every).all() or not (times.included > 0).any() for times in both):
             return Verdict(UNTESTED, "a side has no time above zero")
         ours, theirs = (self._estimates(side) for side in (baseline, candidate))
-        found = changes(ours, theirs, self.spread.of, self.confidence)
+        found = changes(ours, theirs, self.spread.declared, self.confidence)
         is_measured = _is_measured(ours, theirs)
         captures = len(ours), len(theirs)
         smallest = float(smallest_change(found, measured_spread=is_measured)[0])
@@ -142,7 +142,7 @@ class ChangeTest:
         if value == 0:
             return Level(value, value, value, "the candidate spends no time on it")
         captures = self._estimates(side)
-        found = levels(captures, self.spread.of, self.confidence)
+        found = levels(captures, self.spread.declared, self.confidence)
         with_strays = float(found.with_strays[0]) if _have_strays(captures) else None
         basis = _level_basis(captures, self)
         return Level(value, float(found.low[0]), float(found.high[0]), basis, with_strays)
@@ -168,7 +168,9 @@ class ChangeTest:
             return None
         share = _measured_spread(list(map(self.estimate, captures)))
         quantile = (1 + self.confidence) / 2
-        return Spread(share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series")
+        return Spread(
+            share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series", is_known=True
+        )
 
     def rows(
         self,
@@ -197,12 +199,11 @@ class ChangeTest:
             return result
         ours, theirs = ([self.estimate(times.rows(tested)) for times in side] for side in (baseline, candidate))
         own = [self.spread if spreads is None else spreads[int(row)] for row in tested]
-        found = changes_of_family(
-            ours,
-            theirs,
-            lambda mean_us: np.array([s.of(us) for s, us in zip(own, mean_us, strict=True)]),
-            np.array([s.freedom for s in own]),
-        )
+
+        def assumed(mean_us: Floats) -> Floats:
+            return np.array([s.of(us) for s, us in zip(own, mean_us, strict=True)])
+
+        found = changes_of_family(ours, theirs, self.spread.share if self.spread.is_known else assumed)
         word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
         word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
         known = np.isfinite(found.low)

@@ -32,8 +32,8 @@ from tfcompare.schema.arrays import Bools, Floats
 from tfcompare.tables.slow_steps import is_slow
 
 Declared = float | Callable[[Floats], Floats]
-"""The assumed standard deviation of the logarithm between captures of one program: one value for all rows, or a
-function that computes each row's value from its mean."""
+"""The standard deviation of the logarithm between captures of one program: a value that is known, or a function that
+assumes one for each row from its mean, with the tails of `TAILS`."""
 
 LEVEL = 0.95
 FEWEST_STEPS = 9
@@ -61,6 +61,9 @@ _LEAST_FREEDOM = 2.0
 (`docs/verdicts.md`), three do not."""
 _FEWEST_EFFECTIVE = 1.5
 """However correlated, several steps are worth more than one; at one, a variance could not be estimated at all."""
+TAILS = 4.0
+"""The degrees of freedom that an assumed variation between captures has for each capture: as if it was that of five.
+Its tails are heavy: on H100s, one op in some hundred differs by ten times as much as most."""
 _ROUNDING = 1e-12
 _LEAST_OF_THE_REST = 1e-6
 """Minimum share of the mean assumed for the other steps if one step makes up all of it: log 0 is undefined."""
@@ -198,10 +201,8 @@ def changes(
     return _changes((baseline, candidate), _correlation(captures) + _correlation_error(captures), spread, level)
 
 
-def changes_of_family(
-    baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared, freedom: Floats | float = math.inf
-) -> Changes:
-    """As `changes`, for rows that are tested together: the ops of a program. `freedom` limits the degrees of freedom.
+def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
+    """As `changes`, for rows that are tested together: the ops of a program.
 
     Among many rows, some correlations are greatly underestimated by chance, and exactly those rows would look
     significant. The correlation of each row is therefore at least the mean over all rows.
@@ -209,7 +210,7 @@ def changes_of_family(
     captures = [*baseline, *candidate]
     own = _correlation(captures)
     common = float(np.mean(own)) if own.size else 0.0
-    return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread, most=freedom)
+    return _changes((baseline, candidate), np.maximum(own + _correlation_error(captures), common), spread)
 
 
 def levels(side: Sequence[Estimates], spread: Declared, level: float = LEVEL) -> Levels:
@@ -238,7 +239,6 @@ def _changes(
     correlation: Floats,
     spread: Declared,
     level: float = LEVEL,
-    most: Floats | float = math.inf,
 ) -> Changes:
     sides = _at_all_speeds(sides)
     correlation = np.clip(correlation, 0.0, _MOST_CORRELATION)
@@ -250,7 +250,6 @@ def _changes(
         variance = np.where(np.isfinite(difference), ours.variance + theirs.variance, np.nan)
         freedom = variance**2 / (ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom)
         freedom = np.where(variance > 0, freedom, np.inf)
-        freedom = np.minimum(freedom, most)
         error = np.sqrt(variance)
         quantile, p = _student(freedom, difference / error, level)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))
@@ -422,10 +421,12 @@ def _assumed_variance(
     hidden = (steps - 1) / np.maximum(steps - steps / effective, steps / 2)
     within = (variances * hidden / effective).sum(axis=0) / len(side) ** 2
     freedom = np.minimum(np.maximum(effective - 1, 1.0).sum(axis=0), most_freedom)
-    between = spread(np.mean([r.location for r in side], axis=0)) if callable(spread) else spread
-    total = within + between**2 / len(side)
+    assumed = spread(np.mean([r.location for r in side], axis=0)) if callable(spread) else spread
+    between = assumed**2 / len(side)
+    total = within + between
     with np.errstate(divide="ignore", invalid="ignore"):
-        return total, np.where(within > 0, freedom * (total / within) ** 2, np.inf)
+        uncertain = within**2 / freedom + (between**2 / (TAILS * len(side)) if callable(spread) else 0.0)
+        return total, np.where(uncertain > 0, total**2 / uncertain, np.inf)
 
 
 def _log(location: Floats) -> Floats:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, LEVEL, Changes, detectable_log
+from tfcompare.compare.stats.estimates import (
+    FEWEST_REPEATS,
+    FEWEST_REPLICATES,
+    LEVEL,
+    Changes,
+    Declared,
+    detectable_log,
+)
 from tfcompare.schema.arrays import Floats
 
 SAME = "same"
@@ -163,7 +170,7 @@ def evidence_of(captures: tuple[int, int]) -> str:
 
 
 def wording(word: str, evidence: str) -> str:
-    """A verdict in words; a claim from single captures is `likely`."""
+    """A verdict in words; a claim from fewer than `FEWEST_REPLICATES` captures a side is `likely`."""
     likely = "likely " if evidence == SINGLE and word in (FASTER, SLOWER) else ""
     return likely + _TEXTS.get(word, word)
 
@@ -223,7 +230,8 @@ class Spread:
 
     `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by `steady_us` ÷ time to the
     power of `exponent`, down to times of `shortest_us`. With a `device`, it is that of a step of which devices take
-    `device_share`, and this the variation of the rest. Fewer degrees of `freedom` are heavier tails.
+    `device_share`, and this the variation of the rest. If it `is_known`, as a `share` of all times, it has no heavy
+    tails.
     """
 
     share: float
@@ -234,7 +242,7 @@ class Spread:
     shortest_us: float = 100.0
     device: Spread | None = None
     device_share: float = 0.0
-    freedom: float = math.inf
+    is_known: bool = False
 
     def of(self, mean_us: Floats) -> Floats:
         """The spread of times of `mean_us` per step."""
@@ -244,6 +252,11 @@ class Spread:
             return shares
         on_device = self.device_share * self.device.of(mean_us * self.device_share)
         return np.hypot((1 - self.device_share) * shares, on_device)
+
+    @property
+    def declared(self) -> Declared:
+        """As the estimates take it."""
+        return self.share if self.is_known else self.of
 
     def assumed(self, *mean_us: float) -> str:
         """`assumed to be 9.6 % (CPU default for times this short)`, for series with these means."""
