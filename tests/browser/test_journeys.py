@@ -609,7 +609,7 @@ def test_report(page: Page, browser: Browser, samples_url: str) -> None:
 
     with read_offline(browser, file.read_text(encoding="utf-8"), file.parent) as read:
         expect(read.locator(".verdict")).to_contain_text(
-            "B is 20× faster than A (15×–25×, one capture each): 10.9 ms vs 213 ms per step."
+            "B is 20× faster than A (14×–26×, one capture each): 10.9 ms vs 213 ms per step."
         )
         unfolded(read)
         assert read.locator(".timeline").get_attribute("data-spans") not in (None, "0")

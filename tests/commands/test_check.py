@@ -143,7 +143,7 @@ def test_text_shows_figures_with_units_and_what_they_rest_on(check) -> None:
     assert " ".join(lines[2].split()) == "outcome condition baseline candidate change 95 % confidence interval"
     assert lines[3].split()[:5] == ["FAILED", "step_time>+5%", "10.9", "ms", "213"]
     assert lines[4].endswith("exact")
-    interval = r"95 % confidence interval of the ratio between captures 15\.\d×–25\.\d×"
+    interval = r"95 % confidence interval of the ratio between captures 14\.\d×–26\.\d×"
     basis = rf"step_time>\+5%: {interval}, from 20 steps per run\. .* detectable change"
     assert any(re.match(basis, line) for line in lines)
 

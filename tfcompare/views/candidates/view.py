@@ -93,7 +93,7 @@ def ranking(pair: Pair) -> Iterator[Block]:
 
 
 def _fastest(pair: Pair) -> str:
-    """`C` is the fastest of 4 runs: it is 1.5× faster than `B` (1.1×–2.1×, one capture each): 7.13 ms vs 10.9 ms per
+    """`C` is the fastest of 4 runs: it is 1.5× faster than `B` (1.1×–2.2×, one capture each): 7.13 ms vs 10.9 ms per
     step.; in Markdown. Empty where fewer than two runs have steps."""
     found = many_runs.fastest_and_next(pair.among)
     if found is None:

@@ -279,7 +279,7 @@ def _examples_and_time(of_step: tuple[float, float], times_us: tuple[float, floa
 
 
 def _how_sure(before: float, after: float, verdict: Verdict) -> str:
-    """`15×–25×, one capture each`: the interval in the words of `faster_or_slower`, and what it rests on."""
+    """`14×–26×, one capture each`: the interval in the words of `faster_or_slower`, and what it rests on."""
     is_multiple = max(before / after, after / before) >= IN_MULTIPLES_FROM
     ratios = verdict.low, verdict.high
     if is_multiple:
