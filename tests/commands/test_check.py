@@ -69,7 +69,7 @@ def test_what_is_unclear_passes_and_the_last_line_says_what_can_be_shown(check) 
     status, out, err = check(SMALL, AGAIN, "step_time>+5%")
     assert (status, err) == (0, "")
     assert out.startswith("filters_16_8_again vs filters_16_8: passed (1 unclear)\n")
-    shown = "these captures can show only changes above 54 %"
+    shown = "these captures can show only changes above 62 %"
     reason = f"{shown}; exact: occurrences:PATTERN, peak_memory; or record 3 captures or more per side"
     assert last_line(out).startswith(f"UNCLEAR: step_time>+5%: {reason}")
     status, out, _ = check(SMALL, AGAIN, "step_time>+5%", more=("--strict",))
@@ -134,7 +134,7 @@ def test_without_conditions_the_verdicts_are_told(check) -> None:
     status, out, _ = check(SMALL, LARGE)
     rows = [line.split() for line in out.splitlines()]
     assert status == 0
-    assert [row[:2] for row in rows[3:5]] == [["slower", "step_time"], ["more", "peak_memory"]]
+    assert [row[:3] for row in rows[3:5]] == [["likely", "slower", "step_time"], ["more", "peak_memory", "69.0"]]
 
 
 def test_text_shows_figures_with_units_and_what_they_rest_on(check) -> None:

@@ -160,7 +160,7 @@ def test_a_folder_of_captures_is_answered_by_all_and_shown_by_the_first_of_them(
 
 def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%")
-    assert " 1 capture per side; smallest detectable change: 54 %. " in out
+    assert " 1 capture per side; smallest detectable change: 62 %. " in out
     assert " Detecting a change of 5 % takes about 75 captures of 20 steps per side (80 % power, " in out
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%", "--format", "json")
     found = findings(out)["step_time>+5%"]

@@ -41,7 +41,7 @@ def text_of_width(findings: Findings, names: Names, judgement: Judgement, width:
     columns = [
         TextColumn(
             "outcome",
-            [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found],
+            [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome_text for f in found],
             tones=[_TONES.get(f.outcome) or tone_of(f.measured.verdict.text) for f in found],
         ),
         TextColumn(_first_header(findings), [f.text for f in found]),
@@ -71,7 +71,7 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
     ]
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
-        outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
+        outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome_text
         text = as_code(f.text).replace("|", "\\|")  # a bar would end the cell even in code
         lines.append("| " + " | ".join([text, *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {markdown(note)}\n" for note in _notes(findings))]
@@ -110,7 +110,7 @@ def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checke
     rows = []
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
-        rows.append((f.text, *values, change(f), interval(f), f.outcome))
+        rows.append((f.text, *values, change(f), interval(f), f.outcome_text))
     basis = [
         f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explanations(findings, judgement)).items()
     ]

@@ -118,6 +118,11 @@ class Finding:
         return self.condition is None or self.condition.is_change
 
     @property
+    def outcome_text(self) -> str:
+        """The outcome; without a condition, the verdict in the words of pages: `likely slower`."""
+        return self.outcome if self.condition else self.measured.verdict.text
+
+    @property
     def reason(self) -> str:
         """The basis of the outcome, in one line."""
         return self.measured.verdict.reason if self.is_change else self.measured.level.reason
