@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def captured(times: Floats) -> Estimates:
     merged = {name: getattr(whole, name).copy() for name in ("location", "variance", "products")}
     for name, values in merged.items():
         values[rows] = getattr(part, name)
-    return Estimates(**merged, steps=whole.steps, slow=whole.slow, with_stray=whole)
+    return replace(whole, **merged, with_stray=whole)
 
 
 def slowed(rng: np.random.Generator, trials: int, slowdown: float) -> Floats:

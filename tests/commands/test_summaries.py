@@ -165,7 +165,7 @@ def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%", "--format", "json")
     found = findings(out)["step_time>+5%"]
     assert (found["outcome"], found["evidence"]) == ("unclear", "single")
-    assert found["smallest_detectable_change"] == pytest.approx(0.53, abs=0.01)
+    assert found["smallest_detectable_change"] == pytest.approx(0.62, abs=0.01)
     assert found["captures_needed"] == {"change": 0.05, "captures_per_side": 75, "steps_per_capture": 20}
 
 

@@ -118,7 +118,7 @@ def test_a_comparison_shows_the_answer_first() -> None:
     assert shown[-8:-6] == [
         "Largest changes, self time per step | Change | Baseline | Candidate | Ratio | 95 % CI | Verdict",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | −130 ms | 131 ms | 1.28 ms | 0.00977× | "
-        "0.00661×–0.0144× | ▼ likely faster",
+        "0.00601×–0.0159× | ▼ likely faster",
     ]
     assert shown[-2] == "340 more ops changed."
     assert shown[-1].startswith("Peak memory −99.8 MB: above all ")

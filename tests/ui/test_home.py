@@ -94,7 +94,7 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: Ap
     assert "Not tested: too few steps" in texts(home)
     assert "The runs differ in devices, which alone can change times." in texts(home)
     captions = [caption.value for caption in home.caption]
-    assert "Per step; steps that begin with `PjitFunction(forward_3d_conv)`." in captions
+    assert "Per step and device; steps that begin with `PjitFunction(forward_3d_conv)`." in captions
     assert pd.isna(table(home)["steps"]).all(), "the table tells what the profiles mark themselves"
 
 

@@ -46,8 +46,10 @@ USUAL_MARGIN = 0.05
 """The default change for which the required number of captures is given."""
 _HUGE = 10.0
 """Larger changes are reported as "more than" this."""
-UNDER_LOAD = 8.0
-"""The factor by which captures of a busy machine vary more than those of an idle one (`docs/verdicts.md`)."""
+UNDER_LOAD = 0.5
+"""The standard deviation of the logarithm that captures of a busy machine have more: 0.3 to 0.55 was measured, of steps
+of 20 ms as of 2 s (`docs/verdicts.md`). Shorter times vary more, as on idle machines."""
+_STEADY_UNDER_LOAD_US = 20_000.0
 
 
 @dataclass(frozen=True)
@@ -229,15 +231,16 @@ class Spread:
     """The variation between captures of one program, as a standard deviation of the logarithm, and its source.
 
     `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by `steady_us` ÷ time to the
-    power of `exponent`, down to times of `shortest_us`. With a `device`, it is that of a step of which devices take
-    `device_share`, and this the variation of the rest. If it `is_known`, as a `share` of all times, it has no heavy
-    tails.
+    power of `exponent`, down to times of `shortest_us`; `load` adds to that. With a `device`, it is that of a step of
+    which devices take `device_share`, and this the variation of the rest. If it `is_known`, as a `share` of all times,
+    it has no heavy tails.
     """
 
     share: float
     source: str
     steady_us: float = 0.0
     remark: str = ""
+    load: float = 0.0
     exponent: float = 0.25
     shortest_us: float = 100.0
     device: Spread | None = None
@@ -246,8 +249,11 @@ class Spread:
 
     def of(self, mean_us: Floats) -> Floats:
         """The spread of times of `mean_us` per step."""
-        shorter = self.steady_us / np.maximum(mean_us * (1 - self.device_share), self.shortest_us)
-        shares: Floats = self.share * np.maximum(shorter, 1.0) ** self.exponent
+        times_us = np.maximum(mean_us * (1 - self.device_share), self.shortest_us)
+        idle, loaded = (
+            np.maximum(us / times_us, 1.0) ** self.exponent for us in (self.steady_us, _STEADY_UNDER_LOAD_US)
+        )
+        shares: Floats = np.hypot(self.share * idle, self.load * loaded)
         if self.device is None:
             return shares
         on_device = self.device_share * self.device.of(mean_us * self.device_share)
@@ -262,12 +268,12 @@ class Spread:
         """`assumed to be 9.6 % (CPU default for times this short)`, for series with these means."""
         shares = [float(self.of(np.array(us))) for us in mean_us]
         figures = " and ".join(dict.fromkeys(map(percent, shares)))
-        wider = " for times this short" if self.device is None and max(shares) > self.share else ""
+        wider = " for times this short" if self.device is None and min(mean_us) < self.steady_us else ""
         return f"assumed to be {figures} ({self.source}{wider}{self.remark})"
 
     def under_load(self) -> Spread:
         """The spread between captures if any of them was recorded on a busy machine, whose devices are not slower."""
-        return replace(self, share=UNDER_LOAD * self.share, remark=", widened for captures under load")
+        return replace(self, load=UNDER_LOAD, remark=", widened for captures under load")
 
     def beside(self, device: Spread, device_share: float) -> Spread:
         """The spread of steps of which devices take that share, and work that varies like this the rest."""

@@ -12,7 +12,6 @@ from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.units import format_ratio, format_time_us
 from tfcompare.views.advice.model import WORTH_IT
-from tfcompare.views.xla.program import are_identical
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
@@ -69,6 +68,8 @@ def with_equal_programs(pair: Pair) -> bool:
     """Whether a change of the step time, claimed or not, cannot come from the compiled programs."""
     if pair.is_identical or pair.headline_verdict.word == UNTESTED:
         return False
+    from tfcompare.views.xla.program import are_identical  # it loads Plotly, and `check` does without
+
     has_programs = pair.diff()["bytes_accessed_baseline"].notna().any()  # ops that XLA compiled, without reading those
     return bool(has_programs) and are_identical(pair)
 

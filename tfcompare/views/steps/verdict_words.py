@@ -50,7 +50,7 @@ def evidence(pair: Pair) -> str:
     sentences, test = [f"{as_markdown(capitalized(found.reason))}."], found.sensitivity
     is_assumed = test is not None and min(test.captures) < FEWEST_REPEATS and pair.among.spread is None
     if is_assumed and any(run.machine_load is None for run in pair.runs):
-        sentences.append(f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much.")
+        sentences.append(f"The machine's load is unknown; on a busy one, runs vary by {100 * UNDER_LOAD:.0f} %.")
     return " ".join([*sentences, f"**But {as_markdown(found.caveat)}.**"] if found.caveat else sentences)
 
 
