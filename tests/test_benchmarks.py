@@ -257,8 +257,7 @@ def test_the_page_has_each_program_under_each_load_and_the_gpus() -> None:
 
 
 def test_the_page_has_at_most_one_false_claim_in_twenty() -> None:
-    """Of single captures. Threes drawn from ten captures overlap: in no cell more than one in ten, on average about one in
-    twenty."""
+    """Of single captures. Of threes, which are drawn from ten and overlap, on average, and in no cell twice as many."""
     rows = [line.split("|")[1:-1] for line in section(PAGE, "real_recordings").splitlines() if "| `" in line]
     assert rows
     single, several = ([_shares_in(row[at : at + 3]) for row in rows] for at in (7, 12))
