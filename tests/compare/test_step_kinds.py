@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import pytest
 from compare_runs import run as made_up
@@ -23,6 +24,8 @@ from tfcompare.compare.check.conditions import Finding, Findings, check, parse_c
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.compare.side import Side
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, Verdict
 from tfcompare.compare.steps.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.comparison import Comparison, compare
@@ -433,3 +436,14 @@ def test_occurrences_are_of_one_mix_too() -> None:
     one = pair(MOSTLY_TRAIN, MOSTLY_EVAL, 1)
     conditions = [f"occurrences:{name}{sign}1%" for name in (SHARED, TRAIN, EVAL) for sign in (">+", "<-")]
     assert outcomes(one, *conditions) == ["passed"] * 6
+
+
+@pytest.mark.parametrize(("busy_us", "place"), [(0.0, "Host"), (math.nan, "Device")])
+def test_steps_vary_as_hosts_do_where_no_device_is_busy_and_as_devices_where_that_is_unknown(
+    busy_us: float, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pair,) = pairs_of(compared_runs("h100_16_8", "h100_512_128"))
+    assert pair.spread_of_steps.device_share == pytest.approx(0.08, abs=0.02), "the smaller one of both"
+    busy = [Times.of(np.full(18, busy_us))]
+    monkeypatch.setattr(Side, "device_times_us", property(lambda _: busy))
+    assert pair.spread_of_steps == pair.spread_on(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -382,15 +383,14 @@ class Pair:
     def spread_of_steps(self) -> Spread:
         """The assumed spread between captures of the step times of both: of what devices, and the rest, take of a
         step."""
-        return self._spread_of_steps(min(side.device_share for side in self.sides_as_recorded))
+        return self._spread_of_steps([side.device_share for side in self.sides_as_recorded])
 
-    def _spread_of_steps(self, device_share: float) -> Spread:
-        """As `spread_of_steps`, of steps of which devices take at least that share on both sides."""
-        if self.among.spread is not None:
-            return self.spread_on(schema.HOST)
-        if not device_share > 0:
+    def _spread_of_steps(self, device_shares: Sequence[float]) -> Spread:
+        """As `spread_of_steps`, of steps of which devices take these shares on the sides; NaN where it is unknown."""
+        share = float(np.min(device_shares))
+        if self.among.spread is not None or math.isnan(share):
             return self.spread_on(schema.DEVICE)
-        return self._widened(BESIDE_DEVICES).beside(self.spread_on(schema.DEVICE), device_share)
+        return self._widened(BESIDE_DEVICES if share else OF_HOSTS).beside(self.spread_on(schema.DEVICE), share)
 
     def _widened(self, spread: Spread) -> Spread:
         return spread.under_load() if any(side.is_under_load for side in self.sides_as_recorded) else spread

@@ -233,11 +233,10 @@ class Side:
 
     @property
     def device_share(self) -> float:
-        """The share of the step time in which devices are busy, as the mean of all captures; 0 where it is unknown."""
+        """The share of the step time in which devices are busy: the mean of all captures; NaN where it is unknown."""
         both = zip(self.device_times_us, self.step_times_us, strict=True)
         shares = [busy.included.mean() / step.included.mean() for busy, step in both if step.included.size]
-        found = mean_of(shares)
-        return 0.0 if math.isnan(found) else min(found, 1.0)
+        return min(mean_of(shares), 1.0)
 
     @property
     def windows(self) -> list[Window]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -168,11 +169,11 @@ def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]
     return ours, theirs
 
 
-def step_kinds(baseline: Side, candidate: Side, spread: Callable[[float], Spread]) -> list[StepKind]:
+def step_kinds(baseline: Side, candidate: Side, spread: Callable[[Sequence[float]], Spread]) -> list[StepKind]:
     """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind.
 
-    `spread` gives that of steps of which devices take a share. The kinds with enough steps are tested together: their
-    intervals are joint.
+    `spread` gives that of steps of which devices take these shares on the sides. The kinds with enough steps are tested
+    together: their intervals are joint.
     """
     sides = (baseline, candidate)
     by_marker = are_by_marker(*(side.run for side in sides))
@@ -192,12 +193,12 @@ def step_kinds(baseline: Side, candidate: Side, spread: Callable[[float], Spread
 
 
 def _kind(
-    name: str, frames: Sequence[Sequence[pd.DataFrame]], spread: Callable[[float], Spread], family: int
+    name: str, frames: Sequence[Sequence[pd.DataFrame]], spread: Callable[[Sequence[float]], Spread], family: int
 ) -> StepKind:
     of_kind = [[frame[frame["kind"] == name] for frame in side] for side in frames]
     whole = [pd.concat(side)[["busy_us", "duration_us"]].sum(min_count=1) for side in of_kind]
     shares = [of_side["busy_us"] / of_side["duration_us"] for of_side in whole if of_side["duration_us"] > 0]
-    of_steps = spread(min((share for share in shares if share > 0), default=0.0))
+    of_steps = spread(shares or [math.nan])
     test = ChangeTest(of_steps, of=f"steps of {name}", family=family)
     times = [[Times.of(frame["duration_us"].to_numpy(np.float64)) for frame in side] for side in of_kind]
     ours, theirs = (sum(of_capture.included.size for of_capture in side) for side in times)
