@@ -250,10 +250,9 @@ class Spread:
     def of(self, mean_us: Floats) -> Floats:
         """The spread of times of `mean_us` per step."""
         times_us = np.maximum(mean_us * (1 - self.device_share), self.shortest_us)
-        idle, loaded = (
-            np.maximum(us / times_us, 1.0) ** self.exponent for us in (self.steady_us, _STEADY_UNDER_LOAD_US)
-        )
-        shares: Floats = np.hypot(self.share * idle, self.load * loaded)
+        shares: Floats = self.share * np.maximum(self.steady_us / times_us, 1.0) ** self.exponent
+        if self.load:
+            shares = np.hypot(shares, self.load * np.maximum(_STEADY_UNDER_LOAD_US / times_us, 1.0) ** self.exponent)
         if self.device is None:
             return shares
         on_device = self.device_share * self.device.of(mean_us * self.device_share)
