@@ -15,6 +15,7 @@ from tfcompare.compare.controls import controls_among, controls_of, have_equal_w
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
+from tfcompare.compare.spreads import spread_on
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.robust import effective_count, half_width, location_and_scale
 from tfcompare.compare.stats.verdict import Spread
@@ -332,7 +333,7 @@ def test_only_ops_of_equal_work_are_held_against_controls() -> None:
     is_equal = have_equal_work(device)
     assert is_equal.any()
     assert not is_equal.all()
-    test = ChangeTest(pair.spread_on(DEVICE))
+    test = ChangeTest(spread_on(pair, DEVICE))
     assumed = test.spread.of(np.sqrt(device["self_time_us_baseline"] * device["self_time_us_candidate"]).to_numpy())
     width = np.log(device["interval_high"] / device["interval_low"]).to_numpy() / assumed
     assert np.median(width[is_equal]) < np.median(width[~is_equal]) / 1.5

@@ -25,6 +25,7 @@ from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.side import Side
+from tfcompare.compare.spreads import spread_of_steps, spread_on
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, Verdict
 from tfcompare.compare.steps.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
@@ -49,7 +50,7 @@ def compared(baseline: str = FIFTH, candidate: str = SECOND) -> Comparison:
 
 def kinds(comparison: Comparison) -> list[StepKind]:
     pair = pair_with(comparison)
-    return step_kinds(*pair.sides, lambda _: pair.spread_of_steps)
+    return step_kinds(*pair.sides, lambda _: spread_of_steps(pair))
 
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:
@@ -443,7 +444,7 @@ def test_steps_vary_as_hosts_do_where_no_device_is_busy_and_as_devices_where_tha
     busy_us: float, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (pair,) = pairs_of(compared_runs("h100_16_8", "h100_512_128"))
-    assert pair.spread_of_steps.device_share == pytest.approx(0.08, abs=0.02), "the smaller one of both"
+    assert spread_of_steps(pair).device_share == pytest.approx(0.08, abs=0.02), "the smaller one of both"
     busy = [Times.of(np.full(18, busy_us))]
     monkeypatch.setattr(Side, "device_times_us", property(lambda _: busy))
-    assert pair.spread_of_steps == pair.spread_on(place)
+    assert spread_of_steps(pair) == spread_on(pair, place)

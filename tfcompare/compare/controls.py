@@ -93,11 +93,6 @@ class Controls:
         return found
 
     @property
-    def effective_count(self) -> float:
-        """The number of equally long controls that say as much as these."""
-        return effective_count(self.weights)
-
-    @property
     def is_clear(self) -> bool:
         """Whether what did not change takes clearly longer, or less, by `CLEAR`, and `NEARLY_ALL` of it does."""
         if not (self.low > CLEAR or self.high < 1 / CLEAR):
@@ -121,8 +116,7 @@ class Controls:
 
 def have_equal_work(rows: pd.DataFrame) -> pd.Series:
     """Which rows of a diff of `op_stats`, or of parts of it, are pairs of ops of equal, known work, equally often."""
-    numbers = {f"{name}_{side}": rows[f"{name}_{side}"].astype("float64") for name in _NUMBERS for side in SIDES}
-    facts = pd.DataFrame(numbers, rows.index)
+    facts = _facts(rows)
     return (rows["status"] == MATCHED) & _are_equal(facts, "occurrences") & _have_known_work(facts)
 
 
@@ -147,8 +141,7 @@ def controls_among(rows: pd.DataFrame) -> Controls:
 
     `rows` have its columns, `is_sure`, and `shapes_baseline` and `shapes_candidate`: the shapes of an op's results.
     """
-    numbers = {f"{name}_{side}": rows[f"{name}_{side}"].astype("float64") for name in _NUMBERS for side in SIDES}
-    facts = pd.DataFrame(numbers, rows.index)
+    facts = _facts(rows)
     times = [facts[f"self_time_us_{side}"].fillna(0.0) for side in SIDES]
     whole_us = [float(of_side.sum()) for of_side in times]
     if not all(whole_us):
@@ -164,6 +157,13 @@ def controls_among(rows: pd.DataFrame) -> Controls:
     names = rows.loc[is_control, ["op_name", "op_name_candidate"]]
     ours, theirs = (of_side[is_control].to_numpy() for of_side in times)
     return _controls(names, ours, theirs, shares[is_control].to_numpy(), time_ratio)
+
+
+def _facts(rows: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of both sides that tell of work and time."""
+    return pd.DataFrame(
+        {f"{name}_{side}": rows[f"{name}_{side}"].astype("float64") for name in _NUMBERS for side in SIDES}
+    )
 
 
 def _are_equal(facts: pd.DataFrame, name: str) -> pd.Series:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -26,9 +25,10 @@ from tfcompare.compare.matching.matching import Evidence, with_hosts_of
 from tfcompare.compare.per_device import all_together, per_occurrence, workers_of, workers_of_rows
 from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.side import Side
+from tfcompare.compare.spreads import spread_of_steps, spread_on
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
-from tfcompare.compare.stats.verdict import BESIDE_DEVICES, OF_HOSTS, Spread, Verdict, declared_spread
+from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.steps.iterations import ALIKE, Iterations, iterations_per_step
 from tfcompare.compare.steps.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
 from tfcompare.compare.steps.step_time_verdict import (
@@ -328,7 +328,7 @@ class Pair:
     @property
     def _kinds(self) -> list[StepKind]:
         """`step_kinds` without remarks on how the runs differ."""
-        return self._retain("kinds", lambda: step_kinds(*self.sides_as_recorded, self._spread_of_steps))
+        return self._retain("kinds", lambda: step_kinds(*self.sides_as_recorded, partial(spread_of_steps, self)))
 
     @property
     def step_kinds(self) -> list[StepKind]:
@@ -369,32 +369,6 @@ class Pair:
         kind = self.main_kind
         return self.verdict if kind is None else kind.verdict
 
-    def spread_on(self, place: str) -> Spread:
-        """The assumed spread between captures of these two programs, of what a host or a device does."""
-        if self.among.spread is not None:
-            return Spread(self.among.spread, "as set", is_known=True)
-        if place == schema.DEVICE:
-            found = declared_spread(*(run.info.device_type for run in self.runs))
-            if found != OF_HOSTS:
-                return found
-        return self._widened(OF_HOSTS)
-
-    @property
-    def spread_of_steps(self) -> Spread:
-        """The assumed spread between captures of the step times of both: of what devices, and the rest, take of a
-        step."""
-        return self._spread_of_steps([side.device_share for side in self.sides_as_recorded])
-
-    def _spread_of_steps(self, device_shares: Sequence[float]) -> Spread:
-        """As `spread_of_steps`, of steps of which devices take these shares on the sides; NaN where it is unknown."""
-        share = float(np.min(device_shares))
-        if self.among.spread is not None or math.isnan(share):
-            return self.spread_on(schema.DEVICE)
-        return self._widened(BESIDE_DEVICES if share else OF_HOSTS).beside(self.spread_on(schema.DEVICE), share)
-
-    def _widened(self, spread: Spread) -> Spread:
-        return spread.under_load() if any(side.is_under_load for side in self.sides_as_recorded) else spread
-
     def in_series(self, test: ChangeTest, baseline: Sequence[Times]) -> ChangeTest:
         """The test with the spread that the captures of the baseline show, if it also applies to the candidate."""
         if not self.among.is_series or self.among.spread is not None or len(baseline) < FEWEST_REPEATS:
@@ -415,7 +389,7 @@ class Pair:
         Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
-        test = ChangeTest(self.spread_on(place), of=of, can_be_absent=True)
+        test = ChangeTest(spread_on(self, place), of=of, can_be_absent=True)
         verdict = time_verdict(self.sides, times, test)
         return verdict if self.is_identical else replace(verdict, caveat=caveat(self.mismatches))
 

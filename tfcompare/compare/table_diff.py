@@ -52,13 +52,13 @@ def unjudged_ops(pair: Pair) -> pd.DataFrame:
 def sure_ops(pair: Pair) -> Bools:
     """Which rows of `unjudged_ops` are surely pairs (`are_sure`)."""
 
-    def make() -> Bools:
-        rows = unjudged_ops(pair)
-        is_sure = (rows["status"] == MATCHED).to_numpy(np.bool_, copy=True)
-        is_sure[is_sure] = are_sure(rows[is_sure], pair.evidence)
-        return is_sure
+    return pair.among.retain((pair.candidate.id, "sure ops"), lambda: _are_sure_pairs(pair, unjudged_ops(pair)))
 
-    return pair.among.retain((pair.candidate.id, "sure ops"), make)
+
+def _are_sure_pairs(pair: Pair, diff: pd.DataFrame) -> Bools:
+    is_sure = (diff["status"] == MATCHED).to_numpy(np.bool_, copy=True)
+    is_sure[is_sure] = are_sure(diff[is_sure], pair.evidence)
+    return is_sure
 
 
 def _diff_without_verdicts(pair: Pair, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
@@ -78,11 +78,8 @@ def _diff_without_verdicts(pair: Pair, table: schema.Table, sides: tuple[Side, S
 
 def _with_step_verdicts(pair: Pair, table: schema.Table, diff: pd.DataFrame) -> pd.DataFrame:
     """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
-    if table is schema.OP_STATS and pair.iterations == ALIKE:
-        rows = diff[sure_ops(pair)]
-    else:
-        rows = diff[diff["status"] == MATCHED]
-        rows = rows[are_sure(rows, pair.evidence)]
+    are_ops = table is schema.OP_STATS and pair.iterations == ALIKE
+    rows = diff[sure_ops(pair) if are_ops else _are_sure_pairs(pair, diff)]
     number = pd.Series(np.arange(len(rows)), rows.index)
     ratios = rows[f"{table.headline}_ratio"].reset_index(drop=True)
     found = pair.group_verdicts(Groups(table.name, rows, dict.fromkeys(SIDES, number), ratios)).set_axis(rows.index)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
+from tfcompare.compare.spreads import spread_of_steps, spread_on
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
@@ -92,7 +93,7 @@ def time_result(
     `of` names what was timed, such as `steps`; `place`: what it is the work of, a host or devices, or empty for steps;
     `estimate` is as for `ChangeTest`.
     """
-    spread = pair.spread_on(place) if place else pair.spread_of_steps
+    spread = spread_on(pair, place) if place else spread_of_steps(pair)
     return tested(pair, ours, theirs, ChangeTest(spread, estimate, of, can_be_absent=True))
 
 

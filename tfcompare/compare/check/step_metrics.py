@@ -24,8 +24,9 @@ from tfcompare.compare.check.measured import (
 )
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side, window_of
+from tfcompare.compare.spreads import spread_on
 from tfcompare.compare.stats.change_test import Level
-from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
+from tfcompare.compare.stats.estimates import Estimates, Times, are_above_zero, estimates, quantile_estimates
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.steps.step_time_verdict import no_steps
 from tfcompare.compare.tf_data.call_verdicts import slowest_calls
@@ -59,7 +60,7 @@ def device_time(pair: Pair, _: str) -> Measured:
     if not all(side.all_have_step_times for side in pair.sides):
         return untested_result(TIME, no_steps(*pair.sides).reason)
     ours, theirs = (side.device_times_us for side in pair.sides)
-    lacking = [not _are_busy(of_side) for of_side in (ours, theirs)]
+    lacking = [not are_above_zero(of_side) for of_side in (ours, theirs)]
     if not any(lacking):
         return time_result(pair, ours, theirs, "steps", place=DEVICE)
     reason = next(filter(None, map(why_unrecorded, pair.sides)), f"{who_lacks(*lacking)} record of devices")
@@ -74,11 +75,7 @@ def device_time(pair: Pair, _: str) -> Measured:
 def device_time_in_each_kind(pair: Pair) -> list[Measured]:
     """For how long devices are busy in a step of each kind in which they are."""
     times = [side.device_times_us for side in pair.sides]
-    return _in_each_kind(pair, times, place=DEVICE) if all(map(_are_busy, times)) else []
-
-
-def _are_busy(of_side: Sequence[Times]) -> bool:
-    return any((times.every > 0).any() for times in of_side)
+    return _in_each_kind(pair, times, place=DEVICE) if all(map(are_above_zero, times)) else []
 
 
 def _in_each_kind(
@@ -111,8 +108,8 @@ def _in_each_kind(
         ours, theirs = (of_side[kind.name] for of_side in split)
         test = replace(kind.test, estimate=estimate, can_be_absent=True)
         if place:
-            test = replace(test, spread=pair.spread_on(place))
-        if not place or _are_busy(ours) or _are_busy(theirs):
+            test = replace(test, spread=spread_on(pair, place))
+        if not place or are_above_zero(ours) or are_above_zero(theirs):
             found.append(tested(pair, ours, theirs, test, kind.name))
     return found
 

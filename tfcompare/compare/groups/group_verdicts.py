@@ -13,6 +13,7 @@ from tfcompare.compare.controls import have_equal_work
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.spreads import spread_on
 from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval, with_speeds
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.step_series import step_series
@@ -39,8 +40,8 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     both = np.array(sorted(ours & theirs), np.int64)
     if not all(side.all_have_steps for side in pair.sides) or not both.size:
         return result
-    test = ChangeTest(pair.spread_on(schema.DEVICE))
-    own_spread = _spreads(groups, pair.spread_on(schema.HOST), test.spread)
+    test = ChangeTest(spread_on(pair, schema.DEVICE))
+    own_spread = _spreads(groups, spread_on(pair, schema.HOST), test.spread)
     on_device = np.array([own_spread[number] is test.spread for number in both])
     if (narrowed := _as_controls_vary(groups, pair, test.spread)) is not None:
         is_equal = have_equal_work(groups.rows)

@@ -16,6 +16,7 @@ from tfcompare.compare.stats.estimates import (
     Changes,
     Estimates,
     Times,
+    are_above_zero,
     changes,
     changes_of_family,
     estimates,
@@ -108,7 +109,7 @@ class ChangeTest:
         if few < self.min_steps:
             return Verdict(UNTESTED, f"too few {self.of}: {few}; a verdict needs {self.min_steps} on each side")
         if self.can_be_absent:
-            before, after = (any((times.every > 0).any() for times in side) for side in (baseline, candidate))
+            before, after = map(are_above_zero, (baseline, candidate))
             if after and not before:
                 return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
             if before and not after:

@@ -105,6 +105,11 @@ class Times:
         return Times(included, self.stray if self.stray is not None and chosen[-1] else None)
 
 
+def are_above_zero(side: Sequence[Times]) -> bool:
+    """Whether any time of any capture of a side is above 0."""
+    return any((times.every > 0).any() for times in side)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """The estimates of each row of one capture, one series per row.

@@ -90,7 +90,7 @@ class CommonKinds:
         """For each of the kinds, the times of the captures of a side in the steps of that kind."""
         kinds = [
             self.of_steps(run, host, pd.Series(side.steps(position).numbers)).to_numpy()
-            for position, (run, host) in enumerate(zip(side.runs, side.hosts, strict=True))
+            for position, run, host in side.each_at
         ]
         return [
             [times.in_steps(kind == name) for kind, times in zip(kinds, captures, strict=True)] for name in self.shares

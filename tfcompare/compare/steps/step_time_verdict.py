@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.compare.comparability import MIX, Mismatch
+from tfcompare.compare.spreads import spread_of_steps, spread_on
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.estimates import Times, are_above_zero
 from tfcompare.compare.stats.verdict import IDENTICAL, OF_HOSTS, UNTESTED, Verdict
 
 if TYPE_CHECKING:
@@ -36,21 +37,20 @@ def step_time_verdict(pair: Pair) -> Verdict:
             [kinds.leveled(run, host, side.steps(at).numbers, times[at]) for at, run, host in side.each_at]
             for side, times in zip(pair.sides, (ours, theirs), strict=True)
         )
-    return replace(ChangeTest(pair.spread_of_steps)(ours, theirs), caveat=caveat(pair.mismatches))
+    return replace(ChangeTest(spread_of_steps(pair))(ours, theirs), caveat=caveat(pair.mismatches))
 
 
 def device_time_verdict(pair: Pair) -> Verdict | None:
     """The verdict on how long devices are busy in each step, of the kind that the headline is on; None where no device
     is on either side, and where step times have no verdict."""
     times = [side.device_times_us for side in pair.sides]
-    is_busy = [any((of_capture.every > 0).any() for of_capture in of_side) for of_side in times]
-    if not all(is_busy) or not pair.verdict.has_interval:
+    if not all(map(are_above_zero, times)) or not pair.verdict.has_interval:
         return None
     of = "steps"
     if (kind := pair.main_kind) is not None and (kinds := pair.common_kinds) is not None:
         at, of = [*kinds.shares].index(kind.name), f"steps of {kind.name}"
         times = [kinds.split(side, of_side)[at] for side, of_side in zip(pair.sides, times, strict=True)]
-    found = ChangeTest(pair.spread_on(schema.DEVICE), of=of)(*times)
+    found = ChangeTest(spread_on(pair, schema.DEVICE), of=of)(*times)
     return replace(found, caveat=caveat(pair.mismatches, but=MIX))
 
 

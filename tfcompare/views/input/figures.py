@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.side import StepsOf
+from tfcompare.compare.spreads import spread_on
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
@@ -281,7 +282,7 @@ def on_part(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> Verd
 
 def part_means_us(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> tuple[float, float]:
     """The mean times of a part on both sides, of all captures, as `on_part` compares them; NaN without steps."""
-    test = ChangeTest(pair.spread_on(HOST))
+    test = ChangeTest(spread_on(pair, HOST))
     ours, theirs = _times(pair, part, hosts)
     return test.value(ours), test.value(theirs)
 

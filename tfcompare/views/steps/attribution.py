@@ -38,7 +38,7 @@ from tfcompare.views.steps.attribution_words import (
     part_sentence,
     step_budget,
 )
-from tfcompare.views.steps.certain import certain_ops
+from tfcompare.views.steps.certain import MOST_NAMED, certain_ops
 from tfcompare.views.steps.figures import Gap, HostSteps, host_steps_of, steps_of_captures, usual_gap
 
 IDLE = "idle_us"
@@ -49,7 +49,6 @@ _WORTH_NAMING = 0.25
 """The share of a part's change from which on an op or a gap is named as its place."""
 _NEARLY_ALL = 0.95
 """The share of a part's change from which on its place is named without "above all"."""
-_MOST_OPS = 2
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def caution(pair: Pair, certain: Sequence[str] = ()) -> str:
     if verdict.is_claim or pair.is_identical:
         return ""
     why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
-    named = [*(PART_WORDS[part] for part in certain), *(one.name for one in certain_ops(pair)[:_MOST_OPS])]
+    named = [*(PART_WORDS[part] for part in certain), *(one.name for one in certain_ops(pair)[:MOST_NAMED])]
     but = f", except for {' and '.join(named)}" if named else ""
     time = "The step time" if pair.main_kind is None else "The time of all kinds of steps together"
     return f"{time} {why}, so the following may be chance{but}. "

@@ -16,6 +16,8 @@ from tfcompare.views.advice.model import WORTH_IT
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
 
+MOST_NAMED = 2
+"""Ops that a sentence names."""
 _NAME_LETTERS = 48
 _INPUT = "input_us"
 

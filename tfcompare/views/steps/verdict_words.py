@@ -20,7 +20,7 @@ from tfcompare.views.hosts.words import how_often, who
 from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
-from tfcompare.views.steps.certain import certain_ops, likely
+from tfcompare.views.steps.certain import MOST_NAMED, certain_ops, likely
 from tfcompare.views.steps.figures import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.views.steps.headline import (
     how_to_mark_steps,
@@ -30,9 +30,6 @@ from tfcompare.views.steps.headline import (
     work_of_steps,
 )
 from tfcompare.views.steps.words import rates, sentences, time_between_steps
-
-_MOST_OPS = 2
-"""Ops that a headline names."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,7 +117,7 @@ def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str,
     if clause := loop_clause(pair, names):
         yield clause
     if ops := certain_ops(pair):
-        yield " and ".join(one.clause for one in ops[:_MOST_OPS])
+        yield " and ".join(one.clause for one in ops[:MOST_NAMED])
     elif clause := _slow_host(pair, names) or _part(pair, attribution, theirs):
         yield clause
     peaks = [median_of(side.each(peak_bytes)) for side in pair.sides]
