@@ -1,5 +1,6 @@
 """Records the variants `jax_…` beside it, JAX programs on CPU: one that blocks in each step, or behind the loop, one
-whose activations XLA fuses, or does not, and one whose every second (fifth) step is of another kind.
+whose activations XLA fuses, or does not, one whose every second (fifth) step is of another kind, and one that trains
+three layers, as it is and with one change each.
 
 `record_jax.py` records all, `record_jax.py VARIANT` that one, into `VARIANT/plugins/profile/run/`. What they have in
 common with the other variants is in the README.
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tfcompare.sources.machine_load import load_average, write_load
 
@@ -30,6 +32,14 @@ BLOCKS_IN_STEP = {
     "jax_fused": True,
     "jax_unfused": True,
 } | {"jax_every_second_evaluates": True, "jax_every_fifth_evaluates": True}
+LAYERS = {
+    "jax_layers": (("first", "second", "third"), 64, "float32"),
+    "jax_layers_batch_128": (("first", "second", "third"), 128, "float32"),
+    "jax_layers_bfloat16": (("first", "second", "third"), 64, "bfloat16"),
+    "jax_layers_inserted": (("first", "second", "inserted", "third"), 64, "float32"),
+}
+"""Of the variants that train layers: their names, the examples of a batch, and the type of weights and activations."""
+BLOCKS_IN_STEP |= dict.fromkeys(LAYERS, True)
 FLAGS = {"jax_unfused": "--xla_disable_hlo_passes=fusion"}
 """`XLA_FLAGS` of variants."""
 EVALUATES = {"jax_every_second_evaluates": 2, "jax_every_fifth_evaluates": 5}
@@ -63,21 +73,37 @@ def profile(variant: str, logdir: Path) -> None:
     def evaluate(weights: jax.Array, state: jax.Array) -> jax.Array:
         return jnp.tanh(state @ weights)
 
-    every = EVALUATES.get(variant, 0)
-    step = jax.jit(activate if variant in ACTIVATIONS else multiply)
+    def train_step(batch: jax.Array, weights: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        def loss(weights: dict[str, jax.Array]) -> jax.Array:
+            state = batch
+            for layer in LAYERS[variant][0]:
+                with jax.named_scope(layer):
+                    state = jax.nn.relu(state @ weights[layer])
+            return jnp.mean((state - batch) ** 2)
 
-    def run_steps(state: jax.Array, steps: range) -> jax.Array:
+        return jax.tree.map(jnp.subtract, weights, jax.grad(loss)(weights))
+
+    every = EVALUATES.get(variant, 0)
+    step = jax.jit(train_step if variant in LAYERS else activate if variant in ACTIVATIONS else multiply)
+
+    def run_steps(state: Any, steps: range) -> Any:
         for number in steps:
             with jax.profiler.StepTraceAnnotation("train", step_num=number):
                 is_evaluation = every and number % every == every - 1
                 state = (evaluate if is_evaluation else step)(weights, state)
                 if BLOCKS_IN_STEP[variant]:
-                    state.block_until_ready()
-        return state.block_until_ready()
+                    jax.block_until_ready(state)
+        return jax.block_until_ready(state)
 
     weights = jnp.full((MATRIX_SIDE, MATRIX_SIDE), 1 / MATRIX_SIDE)
-    state = run_steps(jnp.ones((MATRIX_SIDE, MATRIX_SIDE)), range(WARM_UP_STEPS))
-    evaluate(weights, state).block_until_ready()
+    state = jnp.ones((MATRIX_SIDE, MATRIX_SIDE))
+    if variant in LAYERS:
+        layers, examples, dtype = LAYERS[variant]
+        weights = jnp.linspace(0, 1, examples * MATRIX_SIDE, dtype=dtype).reshape(examples, MATRIX_SIDE)
+        state = {layer: jnp.full((MATRIX_SIDE, MATRIX_SIDE), 1 / MATRIX_SIDE, dtype) for layer in layers}
+    state = run_steps(state, range(WARM_UP_STEPS))
+    if every:
+        evaluate(weights, state).block_until_ready()
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     jax.profiler.start_trace(str(logdir), profiler_options=options)

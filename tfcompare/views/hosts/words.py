@@ -68,6 +68,12 @@ def how_often(found: Outstanding) -> str:
     return f"longer than the others' median in {found.longer_steps} of {found.steps} steps"
 
 
+def price(slow: SlowHost) -> str:
+    """`7.27 ms per step in `Map` of its input pipeline`: what the slowest host takes more, and where."""
+    where = "" if slow.cause is None else f" {_where(slow.cause)}"
+    return f"{format_time_us(slow.found.excess)} per step{where}"
+
+
 def _nobody(slow: SlowHost) -> str:
     found = slow.found
     if found.excess <= 0:

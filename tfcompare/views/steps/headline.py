@@ -19,6 +19,7 @@ from tfcompare.compare.steps.step_time_verdict import JAX_STEP, knows_step_time,
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
+from tfcompare.views.steps.causes import cause
 from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
@@ -50,8 +51,17 @@ class Headline:
 
 
 def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
-    """What changed; `names` are what the runs are called, by default `Pair.names`."""
+    """What changed, and what the candidate does otherwise; `names` are what the runs are called, by default
+    `Pair.names`."""
     ours, theirs = map(as_code, names or pair.names)
+    found = _headline(pair, (ours, theirs))
+    because = cause(pair, (ours, theirs), is_subject=pair.headline_verdict.is_claim)
+    return replace(found, clause=f"{found.clause}; {because}") if because else found
+
+
+def _headline(pair: Pair, names: tuple[str, str]) -> Headline:
+    """What changed of the step times."""
+    ours, theirs = names
     named = zip((ours, theirs), pair.runs, strict=True)
     untimed = [f"{name}: {run.why_untimed}." for name, run in named if run.why_untimed]
     if untimed and pair.verdict != IDENTICAL:

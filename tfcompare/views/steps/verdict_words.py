@@ -16,7 +16,7 @@ from tfcompare.units import format_bytes, format_ratio, format_time_us
 from tfcompare.views.advice.model import WORTH_IT
 from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.hosts.figures import slowest_host_in
-from tfcompare.views.hosts.words import how_often, who
+from tfcompare.views.hosts.words import how_often, price, who
 from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
@@ -160,7 +160,7 @@ def _slow_host(pair: Pair, names: tuple[str, str]) -> str:
         return ""
     are = "are the slowest" if one.group_name else "is the slowest host"
     often = how_often(one.found)
-    return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}"
+    return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}, by {price(one)}"
 
 
 def _part(pair: Pair, attribution: Attribution, name: str) -> str:

@@ -1,0 +1,1 @@
+"""What changed in the work that two programs do: on which shapes, how much of it, and at what rate."""
