@@ -42,6 +42,8 @@ WIDE = 10_000
 """Of a line of text: nothing is broken into several."""
 MOST_NAMES = 3
 
+KNOWN_TRUTH = Path(__file__).parents[1] / "known_truth"
+
 _edited = TemporaryDirectory(prefix="tfcompare-headlines-")
 
 
@@ -49,6 +51,12 @@ def of_names(*names: str) -> Iterator[Run]:
     """Runs of `tests.profiles`, or captures on a GPU: `h100_512_128_run-2`."""
     for name in names:
         yield _on_gpu(name) if (name.rpartition("_")[0] in ON_GPU) else loaded_run(name)
+
+
+def of_recordings(*names: str) -> Iterator[Run]:
+    """Runs of `tests/known_truth`."""
+    for name in names:
+        yield load(KNOWN_TRUTH / name)
 
 
 @cache
@@ -127,7 +135,20 @@ CHANGED = {
     "everything 1.6 times, no op dominates (GPU)": partial(slowed, "h100_16_8_run-1", "h100_16_8_run-2", 1.6),
     "everything 1.6 times (GPU)": partial(slowed, "h100_512_128_run-2", "h100_512_128_run-3", 1.6),
 }
-PAIRS = SAME_PROGRAM | CHANGED
+OTHER_WORK = {
+    "512 to 16 filters (simulated GPU)": partial(of_names, "filters_512_128_simulated", "filters_16_8_simulated"),
+    "128 to 16 filters (TensorFlow, XLA)": partial(of_names, "tensorflow_filters_128_32", "tensorflow_filters_16_8"),
+    "128 to 16 filters (JAX, XLA)": partial(of_names, "jax_filters_128_32", "jax_filters_16_8"),
+    "one worker reads slowly": partial(of_names, "workers_balanced", "workers_slow_input"),
+    "another version of JAX (MI300)": partial(of_names, "jax_conv_legacy", "jax_conv_08"),
+    "batch 64 to 128": partial(of_recordings, "jax_layers", "jax_layers_batch_128"),
+    "float32 to bfloat16": partial(of_recordings, "jax_layers", "jax_layers_bfloat16"),
+    "a layer inserted": partial(of_recordings, "jax_layers", "jax_layers_inserted"),
+    "a layer removed": partial(of_recordings, "jax_layers_inserted", "jax_layers"),
+    "unrelated programs": partial(of_names, "h100_512_128_run-1", "h100_store_activations_run-1"),
+}
+"""Pairs that differ in what is computed, each in one thing that the headline names."""
+PAIRS = SAME_PROGRAM | CHANGED | OTHER_WORK
 
 
 @cache
