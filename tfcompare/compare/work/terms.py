@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
 from tfcompare.schema import SIDES
-from tfcompare.schema.arrays import Bools, Floats
+from tfcompare.schema.arrays import Bools, Floats, Strings
 
 FLOPS, BYTES = "FLOPs", "bytes"
 """What work is measured in: the values of `work_in`."""
@@ -26,7 +26,11 @@ SAME_WITHIN = 0.01
 """Work that differs by less is the same: captures of one program differ by up to 0.04 % of FLOPs, and how often an op
 runs by up to 0.2 %."""
 _US_PER_S = 1e6
-_ROUNDING = 1e-6  # relative, of sums of the same times
+ROUNDING = 1e-6  # relative, of sums of the same times
+
+
+RATES = {"flops": "flops_per_s", "bytes_accessed": "bandwidth_bytes_per_s"}
+"""The column of the rate of each cost: missing where the time of a row is not that of its work."""
 
 
 class Measured(NamedTuple):
@@ -56,12 +60,13 @@ def with_work_terms(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     """
     is_matched = (rows["status"] == MATCHED).to_numpy(np.bool_)
     time, count = (_positive(rows, name, is_matched) for name in measured[:2])
-    costs = [_positive(rows, name, is_matched) / _positive(rows, measured.runs, is_matched) for name in _COSTS]
+    costs = [_positive(rows, name, is_matched) / _positive(rows, measured.runs, is_matched) for name in RATES]
     unknown = [np.isnan(cost).any(axis=0) for cost in costs]
-    use_flops = ~unknown[0] & (unknown[1] | _computes(rows, costs[0] / costs[1]))
+    bounds = np.array([rows[f"bound_by_{role}"].fillna("").to_numpy(np.object_) for role in SIDES])
+    use_flops = ~unknown[0] & (unknown[1] | computes(bounds, costs[0] / costs[1]))
     work = np.where(use_flops, costs[0], costs[1])
     work[:, np.isnan(work).any(axis=0)] = np.nan
-    rate = np.where(use_flops, *(_positive(rows, name, is_matched) for name in _COSTS.values()))
+    rate = np.where(use_flops, *(_positive(rows, name, is_matched) for name in RATES.values()))
     took = np.where(~np.isnan(rate).any(axis=0) & _has_its_time(rows), time, np.nan)
     count_ratio, work_ratio = count[1] / count[0], work[1] / work[0]
     each = took / count / work
@@ -78,15 +83,18 @@ def with_work_terms(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     )
 
 
+def computes(bounds: Strings, intensity: Floats) -> Bools:
+    """Whether ops compute rather than move data, on any of the sides (the first axis): they are bound by compute, or,
+    if no side knows its peaks, do many FLOPs per byte."""
+    of_unknown = (bounds == "").all(axis=0) & (intensity >= COMPUTES_FROM).any(axis=0)
+    return np.asarray((bounds == "compute").any(axis=0) | of_unknown, np.bool_)
+
+
 def work_changes(rows: pd.DataFrame) -> pd.Series:
     """`more work`, `less work` or `same work` in all occurrences of each row; empty where its work is unknown."""
     ratio = (rows["count_ratio"] * rows["work_ratio"]).to_numpy(np.float64)
     conditions = [ratio > 1 + SAME_WITHIN, ratio < 1 / (1 + SAME_WITHIN), ~np.isnan(ratio)]
     return pd.Series(np.select(conditions, [MORE_WORK, LESS_WORK, SAME_WORK], ""), rows.index, dtype="str")
-
-
-_COSTS = {"flops": "flops_per_s", "bytes_accessed": "bandwidth_bytes_per_s"}
-"""The column of the rate of each cost: missing where the time of a row is not that of its work."""
 
 
 def _floats(rows: pd.DataFrame, name: str) -> Floats:
@@ -100,15 +108,7 @@ def _positive(rows: pd.DataFrame, name: str, is_matched: Bools) -> Floats:
     return np.where((found > 0) & np.isfinite(found) & is_matched, found, np.nan)
 
 
-def _computes(rows: pd.DataFrame, intensity: Floats) -> Bools:
-    """Whether each row computes rather than moves data, on either side: it is bound by compute, or, if neither side
-    knows its peaks, does many FLOPs per byte."""
-    bounds = np.array([rows[f"bound_by_{role}"].fillna("").to_numpy(np.object_) for role in SIDES])
-    of_unknown = (bounds == "").all(axis=0) & (intensity >= COMPUTES_FROM).any(axis=0)
-    return np.asarray((bounds == "compute").any(axis=0) | of_unknown, np.bool_)
-
-
 def _has_its_time(rows: pd.DataFrame) -> Bools:
     """Whether the self time of each row is all of its time on both sides, which costs are of."""
     of_itself, total = _floats(rows, "self_time_us"), _floats(rows, "total_time_us")
-    return np.asarray(np.isclose(of_itself, total, _ROUNDING, 0.0).all(axis=0), np.bool_)
+    return np.asarray(np.isclose(of_itself, total, ROUNDING, 0.0).all(axis=0), np.bool_)
