@@ -58,6 +58,8 @@ from tfcompare.views.steps.verdict_words import check_notes
         ("flops>2.5e12", "flops", "", ">", 2.5e12, False),
         ("device_time>12ms", "device_time", "", ">", 12_000.0, False),
         ("op:*Conv2D*>+5%", "op:", "*Conv2D*", ">", 1.05, True),
+        ("rate:*Conv2D*<-5%", "rate:", "*Conv2D*", "<", 0.95, True),
+        ("rate:*Conv2D*<2e12", "rate:", "*Conv2D*", "<", 2e12, False),
         ("kernel:void f<float, 3>(int)*>=1ms", "kernel:", "void f<float, 3>(int)*", ">=", 1000.0, False),
         ("kernel:a::b<4>>+0%", "kernel:", "a::b<4>", ">", 1.0, True),
     ],

@@ -16,6 +16,7 @@ candidate.
           device_time           time per step in which devices compute, communicate or copy among themselves
           kernel:PATTERN        time per step of all kernels whose name matches
           op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
+          rate:PATTERN          FLOP/s of these ops by their self time; bytes/s if they move data rather than compute
           step_time             the mean of the included steps, without the time between them
           step_time_median      their median; step_time_p95 the time that 95 % of them do not exceed
           throughput            steps per second of the whole loop, with the time between steps
@@ -24,8 +25,8 @@ candidate.
           hbm_share             the same of the bytes that they move and the bandwidth of the device's memory
           input_latency         the mean latency of calls to the slowest tf.data pipeline
   OP      >  >=  <  <=
-  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; counts, FLOPs and shares
-          as a plain number
+  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; counts, FLOPs, rates
+          and shares as a plain number
 
 Where each step of one side does n times the work of one of the other, such as with steps_per_execution, conditions are
 judged per iteration (a step ÷ n), and a note says so. Where steps are of several kinds, as of training and evaluation,

@@ -16,6 +16,7 @@ from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.instruction_keys import pair_programs
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.utilization import on_devices
+from tfcompare.compare.work.terms import OF_INSTRUCTIONS, with_work_terms
 from tfcompare.hlo.names import plain_program
 from tfcompare.schema import SIDES
 
@@ -57,11 +58,15 @@ def instructions(
 
     - `program_executions`: how often the program ran, over all devices and hosts.
     - `execution_time_us`: self time ÷ `program_executions`; a program's rows add up to its time per execution.
+    - `runs_per_execution`: how often the instruction ran in one execution of its program.
     - `excess_us`: the part of it above the least time that the device's peaks allow; missing where unknown.
+
+    And what each change of the time per execution is made of (`with_work_terms`).
     """
     keys = _program_keys(ops, programs)
     rows = ops.assign(program_key=keys)
-    of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
+    names = ("program_executions", "execution_time_us", "runs_per_execution", "excess_us")
+    of_side: dict[str, list[pd.Series]] = {name: [] for name in names}
     for role in SIDES:
         is_there = rows["status"] != (ADDED if role == "baseline" else REMOVED)
         whole = _in_whole_profile(rows, wholes[role], role).where(is_there)
@@ -73,9 +78,10 @@ def instructions(
         excess = (times - least).clip(lower=0.0)
         of_side["program_executions"].append(executions.where(is_there))
         of_side["execution_time_us"].append(times / executions)
+        of_side["runs_per_execution"].append(whole["executions"] / executions)
         of_side["excess_us"].append(excess / executions)
     columns = {name: cell for metric, sides in of_side.items() for name, cell in compared(metric, *sides).items()}
-    return rows.assign(**columns)
+    return with_work_terms(rows.assign(**columns), OF_INSTRUCTIONS)
 
 
 def least_time_us(rows: pd.DataFrame, role: str) -> pd.Series:

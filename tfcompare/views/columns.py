@@ -54,6 +54,16 @@ OF_A_DIFF = {
             take longer.
         execution_time_us mean µs | Time per execution | Self time by executions of the program; a program's rows add up
             to its time per execution.
+        runs_per_execution mean | Runs per execution | How often it ran in one execution of its program.
+        count_ratio level | How often | How often it ran, candidate ÷ baseline; missing where only one run has the row.
+        work_ratio level | Work each | Work of one occurrence, candidate ÷ baseline: FLOPs where it computes in either
+            run, else bytes read and written; missing where that is unknown, or none.
+        time_per_work_ratio level | Time per work | Time for each FLOP or byte, candidate ÷ baseline, so that
+            how often × work each × time per work is the ratio of the time; missing where the row's time is not that of
+            its work.
+        time_each_ratio level | Time each | Time of one occurrence, candidate ÷ baseline.
+        work_in text | Work in | What work is counted in: `FLOPs` or `bytes`; empty where it is unknown.
+        work_rate level | Rate of work | FLOPs or bytes, as `work_in` says, by the row's time, per second.
         excess_us mean µs | Could still save | The part of the time per execution above the least that the device's peak
             FLOP rate and bandwidth allow; empty where costs or peaks are unknown.
         peak_size_bytes level bytes | At the peak | The buffer's size if it is live when its memory space is fullest,
@@ -160,7 +170,7 @@ def single_run_columns(names: Sequence[str]) -> list[str]:
     return [name for name in names if not name.endswith(comparing) and name not in _OF_TWO_RUNS]
 
 
-_OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high", "verdict", "evidence")
+_OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high", "verdict", "evidence", "work_in")
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, str]:
@@ -175,7 +185,7 @@ def _parts(name: str, table: schema.Table) -> tuple[str, str]:
 def _format(column: Column, role: str) -> Format:
     if column.kind == "flag":
         return "flag"
-    if role == "ratio":
+    if role == "ratio" or column.name.endswith("_ratio"):
         return "ratio"
     if column.unit == "share":
         return "share"

@@ -107,7 +107,7 @@ def test_the_sentence_names_what_changed_most_in_the_same_direction() -> None:
     rows = rows_of(launches(2, 100, 50), launches(2, 140, 45))
     assert xla.sentence(rows, "jit_f", RUNS) == (
         "`jit_f` takes 185 µs per execution in `after`, 150 µs in `before` (+23.3 %); "
-        "largest change: `dot.1` (+40.0 µs)."
+        "largest change: `dot.1` (+40.0 µs), the same FLOPs at 71 % of the rate (172 → 123 TFLOP/s)."
     )
     same = rows_of(launches(2, 100, 50), launches(3, 100, 50))
     assert xla.sentence(same, "jit_f", RUNS) == "`jit_f` takes 150 µs per execution in both runs."

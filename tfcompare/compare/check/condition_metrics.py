@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from tfcompare.compare.check.measured import BYTES, COUNT, FLOPS, RATE, SHARE, TIME, Metric
+from tfcompare.compare.check.measured import BYTES, COUNT, FLOP_RATE, FLOPS, RATE, SHARE, TIME, Metric
 from tfcompare.compare.check.memory_metrics import memory_growth, peak_memory
-from tfcompare.compare.check.row_metrics import KERNEL_TIME, OP_TIME, flops, kernel_launches, occurrences
+from tfcompare.compare.check.row_metrics import KERNEL_TIME, OP_TIME, flops, kernel_launches, occurrences, rate
 from tfcompare.compare.check.step_metrics import (
     device_time,
     device_time_in_each_kind,
@@ -41,6 +41,7 @@ METRICS = {
     "occurrences:": Metric("occurrences:PATTERN", COUNT, occurrences),
     "flops": Metric("flops", FLOPS, flops),
     "op:": Metric("op:PATTERN", TIME, OP_TIME),
+    "rate:": Metric("rate:PATTERN", FLOP_RATE, rate),
     "kernel:": Metric("kernel:PATTERN", TIME, KERNEL_TIME),
 }
 """All metrics by name; the name ends with a colon if a pattern follows."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.check.condition_metrics import METRICS
-from tfcompare.compare.check.measured import BYTES, COUNT, FLOPS, RATE, SHARE, TIME, Measured, Samples
+from tfcompare.compare.check.measured import BYTES, COUNT, FLOP_RATE, FLOPS, RATE, SHARE, TIME, Measured, Samples
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
@@ -60,6 +60,7 @@ UNITS = {
     COUNT: {"": 1.0},
     FLOPS: {"": 1.0},
     RATE: {"": 1.0},
+    FLOP_RATE: {"": 1.0},
     SHARE: {"": 1.0},
 }
 """The units accepted in conditions, by the metric's unit, with their factors."""

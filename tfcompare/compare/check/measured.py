@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.spreads import spread_of_steps, spread_on
 from tfcompare.compare.stats.change_test import ChangeTest, Level
-from tfcompare.compare.stats.estimates import Estimates, Times, estimates
-from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
+from tfcompare.compare.stats.estimates import Changes, Estimates, Times, estimates
+from tfcompare.compare.stats.verdict import LESS, MORE, REPLICATES, SAME, UNTESTED, Verdict, words
 from tfcompare.compare.steps.step_time_verdict import time_verdict
 from tfcompare.compare.utilization import Cost, instructions_in_steps, unknown_share
 from tfcompare.schema.hlo import MOST_UNKNOWN
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 TIME, BYTES, COUNT, FLOPS, RATE, SHARE = "µs", "bytes", "", "FLOP", "steps/s", "share"
+FLOP_RATE, BANDWIDTH = "FLOP/s", "bytes/s"
 EXACTLY = "compared exactly"
 
 _ROUNDING = 1e-9
@@ -47,8 +50,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric of both runs in `unit` (`µs`, `bytes`, `FLOP`, `steps/s`, `share`, or empty for a count), NaN if
-    unknown.
+    """A metric of both runs in `unit` (`µs`, `bytes`, `FLOP`, `steps/s`, `FLOP/s`, `bytes/s`, `share`, or empty for a
+    count), NaN if unknown.
 
     `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
     the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain; `samples`: what
@@ -103,6 +106,35 @@ def tested(pair: Pair, ours: Sequence[Times], theirs: Sequence[Times], test: Cha
     verdict = time_verdict(pair.sides, (ours, theirs), test)
     samples = Samples(test.of, (min(t.steps for t in ours), min(t.steps for t in theirs)), test.min_steps)
     return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples, kind=kind)
+
+
+def by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
+    """What each side does by the time in µs that was found for it; the verdict is on the time at equal amounts."""
+    (ours, theirs), time, level = amounts, found.verdict, found.level
+    change = _per(theirs, ours)
+    reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
+    ratio, low, high = (_per(change, of) for of in (time.ratio, time.high, time.low))
+    with_strays = None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays)
+    word = time.word if change == 1 or not time.has_interval else _word_at(change, time)
+    verdict = replace(time, word=word, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=with_strays)
+    value, low, high = (_per(theirs, of) for of in (level.value, level.high, level.low))
+    with_strays = None if level.with_strays is None else _per(theirs, level.with_strays)
+    of_candidate = Level(value, low, high, level.reason, with_strays)
+    before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
+    return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
+
+
+def _word_at(change: float, time: Verdict) -> str:
+    """The verdict on the time, had the candidate done as much as the baseline and not `change` times as much."""
+    with_strays = time.ratio if time.ratio_with_strays is None else time.ratio_with_strays
+    ratio, low, high, strays = (np.array([of / change]) for of in (time.ratio, time.low, time.high, with_strays))
+    unused = np.full(1, math.nan)
+    found = Changes(ratio, low, high, unused, (unused, unused), unused, unused, strays, unused)
+    return str(words(found, measured_spread=time.evidence == REPLICATES)[0])
+
+
+def _per(number: float, us: float) -> float:
+    return number / us if us else math.inf
 
 
 def count_result(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:

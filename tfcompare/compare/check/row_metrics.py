@@ -13,11 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.check.measured import (
+    BANDWIDTH,
     COUNT,
     EXACTLY,
+    FLOP_RATE,
     FLOPS,
     TIME,
     Measured,
+    by_time,
     count_result,
     missing,
     nothing_like,
@@ -35,11 +38,15 @@ from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.steps.step_time_verdict import SAME_CAPTURE, no_steps
-from tfcompare.compare.utilization import unknown_share
+from tfcompare.compare.utilization import COSTS, Cost, unknown_share
+from tfcompare.compare.work.terms import RATES, ROUNDING, computes
 from tfcompare.schema import DEVICE, HLO_OPS, HOST, KERNEL_STATS, OP_STATS, SIDES, SPARSE_CORE, Table
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_times import StepCells
+from tfcompare.units import format_percent
+
+_US_PER_S = 1e6
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,56 @@ def flops(pair: Pair, _: str) -> Measured:
         return float((instructions["flops"] * shares).sum()) if is_known else math.nan
 
     return _per_step(pair, FLOPS, of_capture, "compiled program of known cost", unknown_time(pair, "flops"))
+
+
+def rate(pair: Pair, pattern: str) -> Measured:
+    """What ops whose name or type matches do by their self time: FLOP/s if they compute for most of it on either side,
+    else bytes/s. Not known in steps of several kinds."""
+    time = _rows_time(pair, pattern, _OPS)
+    if time.is_missing:
+        return replace(time, unit=FLOP_RATE)
+    if pair.common_kinds is not None:
+        return untested_result(FLOP_RATE, "the work in steps of each kind is not known; choose a kind (--step-kind)")
+    every = [_ops_with_work(pair, side, i, pattern) for side in pair.sides for i in side.positions]
+    cost = _cost_of(every)
+    unit = FLOP_RATE if cost == "flops" else BANDWIDTH
+    unknown = max(unknown_share(ops, [cost]) for ops in every)  # NaN where a capture has none of them
+    remark = f": {format_percent(unknown)} of their time has no known work" if unknown > MOST_UNKNOWN else ""
+
+    def work(side: Side, position: int) -> float:
+        ops = _ops_with_work(pair, side, position, pattern)
+        return float(ops[cost].sum()) if _is_known(ops, cost) else math.nan
+
+    done = _per_step(pair, unit, work, f"record of the work of ops that match {pattern!r}", remark)
+    if done.is_missing or math.isnan(done.baseline) or math.isnan(done.candidate):
+        return done
+    return by_time(unit, (_US_PER_S * done.baseline, _US_PER_S * done.candidate), time)
+
+
+def _ops_with_work(pair: Pair, side: Side, position: int, pattern: str) -> pd.DataFrame:
+    """The ops of a capture that match: `self_time_us`, `flops` and `bytes_accessed` in its included steps, these
+    missing where the time is not that of the work, and `computes`."""
+    ops, shares = _in_steps(pair, OP_STATS, side, position)
+    is_chosen = _matching(with_keys_of(side.keys(position, OP_STATS.name), ops), _OPS.names, pattern)
+    ops, shares = ops[is_chosen], shares[is_chosen]
+    is_whole = np.isclose(ops["self_time_us"], ops["total_time_us"], ROUNDING, 0.0)
+    costs = {name: (ops[name] * shares).where(ops[of].notna() & is_whole) for name, of in RATES.items()}
+    intensity = (ops["flops"] / ops["bytes_accessed"]).to_numpy(np.float64)
+    is_computing = computes(ops["bound_by"].to_numpy(np.object_)[np.newaxis], intensity[np.newaxis])
+    return pd.DataFrame({"self_time_us": ops["self_time_us"] * shares, **costs, "computes": is_computing})
+
+
+def _is_known(ops: pd.DataFrame, cost: Cost) -> bool:
+    return unknown_share(ops, [cost]) <= MOST_UNKNOWN and ops[cost].sum() > 0
+
+
+def _cost_of(every: Sequence[pd.DataFrame]) -> Cost:
+    """What the work of ops is measured in, on both sides: what fits better, if it is known in all captures."""
+    times = [(ops.loc[ops["computes"], "self_time_us"].sum(), ops["self_time_us"].sum()) for ops in every]
+    is_computing = any(computing > whole / 2 for computing, whole in times)
+    better, other = COSTS if is_computing else COSTS[::-1]
+    is_known = [all(_is_known(ops, cost) for ops in every) for cost in (better, other)]
+    return other if is_known == [False, True] else better
 
 
 def _in_steps(pair: Pair, table: Table, side: Side, position: int) -> tuple[pd.DataFrame, Floats]:

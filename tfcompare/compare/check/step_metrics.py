@@ -14,6 +14,7 @@ from tfcompare.compare.check.measured import (
     SHARE,
     TIME,
     Measured,
+    by_time,
     missing,
     tested,
     time_result,
@@ -25,7 +26,6 @@ from tfcompare.compare.check.measured import (
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side, window_of
 from tfcompare.compare.spreads import spread_on
-from tfcompare.compare.stats.change_test import Level
 from tfcompare.compare.stats.estimates import Estimates, Times, are_above_zero, estimates, quantile_estimates
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.steps.step_time_verdict import no_steps
@@ -119,7 +119,7 @@ def throughput(pair: Pair, _: str) -> Measured:
     if not all(side.all_have_steps for side in pair.sides):
         return untested_result(RATE, no_steps(*pair.sides).reason)
     ours, theirs = (_window_times(side, "periods_us") for side in pair.sides)
-    return _by_time(RATE, (_US_PER_S, _US_PER_S), time_result(pair, ours, theirs, "step periods", place=HOST))
+    return by_time(RATE, (_US_PER_S, _US_PER_S), time_result(pair, ours, theirs, "step periods", place=HOST))
 
 
 def share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
@@ -134,32 +134,13 @@ def share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
             return missing(SHARE, reason + unknown_time(pair, cost))
         ours, theirs = (side.step_times_us for side in pair.sides)
-        found = _by_time(SHARE, (needed[0], needed[1]), time_result(pair, ours, theirs, "steps"))
+        found = by_time(SHARE, (needed[0], needed[1]), time_result(pair, ours, theirs, "steps"))
         if any(lacking):
             reason = f"{who_lacks(*lacking)} compiled program of known cost on a device whose peak is known"
             return replace(found, verdict=Verdict(UNTESTED, reason + unknown_time(pair, cost)))
         return found
 
     return measure
-
-
-def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
-    """What each side does by the time in µs that was found for it."""
-    (ours, theirs), time, level = amounts, found.verdict, found.level
-    change = _per(theirs, ours)
-    reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
-    ratio, low, high = (_per(change, of) for of in (time.ratio, time.high, time.low))
-    with_strays = None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays)
-    verdict = replace(time, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=with_strays)
-    value, low, high = (_per(theirs, of) for of in (level.value, level.high, level.low))
-    with_strays = None if level.with_strays is None else _per(theirs, level.with_strays)
-    of_candidate = Level(value, low, high, level.reason, with_strays)
-    before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
-    return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
-
-
-def _per(number: float, us: float) -> float:
-    return number / us if us else math.inf
 
 
 def _window_times(side: Side, series: str) -> list[Times]:

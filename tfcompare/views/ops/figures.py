@@ -18,9 +18,13 @@ from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.groups.aggregate import Grouping, group_diff, largest_changes, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import row_name_as_code, single_ops
 from tfcompare.compare.matching.manual import with_distinct_names
+from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.work.terms import OF_OPS, with_work_terms
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
+from tfcompare.text import as_code
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.key_figures import KeyFigure
+from tfcompare.views.ops.work_words import work_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +85,8 @@ def groups_of(pair: Pair, by: Grouping, *, idle: bool) -> pd.DataFrame:
 
 
 def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
-    """A diff of `op_stats` (one candidate's) with the `ROW_COLUMNS` of both sides, missing where a side has no such op.
+    """A diff of `op_stats` (one candidate's) with the `ROW_COLUMNS` of both sides, missing where a side has no such op,
+    and with what each change of self time is made of (`with_work_terms`).
 
     Each side is ranked by itself, as `op_table` does; shares are of the row's own side (host or device). Without `idle`
     the IDLE rows are left out. Rows keep their order.
@@ -93,7 +98,7 @@ def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
         for name in ROW_COLUMNS:
             column = ranked[name].reindex(rows.index)
             columns[f"{name}_{role}"] = column.astype("Int64") if name == "rank" else column
-    return rows.assign(**columns)
+    return with_work_terms(rows.assign(**columns), OF_OPS)
 
 
 def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
@@ -203,15 +208,27 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     changes = {}
     for where in (DEVICE, HOST):
         for _, row in largest_changes(ops[ops["host_or_device"] == where], n=1).iterrows():
-            changes[where] = _name(row), float(row["self_time_us_change"])
+            changes[where] = _name(row), float(row["self_time_us_change"]), work_words(row)
     if place not in changes:
         return about
-    name, delta = changes[place]
-    about = f"{about} Largest change: {name} ({format_delta(delta, 'µs')})."
-    if place == DEVICE and abs(changes.get(HOST, ("", 0.0))[1]) > abs(delta):
-        name, delta = changes[HOST]
+    name, delta, work = changes[place]
+    about = f"{about} Largest change: {name} ({format_delta(delta, 'µs')}){work and ', '}{work}."
+    if place == DEVICE and abs(changes.get(HOST, ("", 0.0, ""))[1]) > abs(delta):
+        name, delta, _ = changes[HOST]
         about = f"{about} Larger on the host: {name} ({format_delta(delta, 'µs')})."
     return about
+
+
+def work_clause(pair: Pair) -> str:
+    """`1/64 of the FLOPs at 1/7 of the rate (…) in `decoder/conv`: of the op whose self time changed most, where most
+    ops ran; empty where its work is unknown."""
+    if pair.is_single or pair.is_identical:
+        return ""
+    rows = ops_of(pair, idle=False)
+    for _, row in largest_changes(rows[rows["host_or_device"] == main_side(rows)], n=1).iterrows():
+        if words := work_words(row):
+            return f"{words} in {as_code(plain_name(str(row['op_name'])))}"
+    return ""
 
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:

@@ -22,6 +22,7 @@ from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
 from tfcompare.views.key_figures import points_text
 from tfcompare.views.ops.figures import ops_of
+from tfcompare.views.ops.work_words import work_sentence
 from tfcompare.views.options import option
 from tfcompare.views.steps import charts as steps
 from tfcompare.views.steps import figures as step_series
@@ -120,6 +121,8 @@ def numbers_and_steps(pair: Pair, row: pd.Series, name: str) -> Iterator[Block]:
     """The numbers of one row of `ops_of`, and its self time in every step as the chart of that name."""
     if not pair.is_single:
         yield Text(verdict_sentence(row, pair.interval(row)))
+        if work := work_sentence(row):
+            yield Text(work)
         if row["status"] == MATCHED and row["op_name"] != row["op_name_candidate"]:
             yield Text(f"In the candidate: {as_code(str(row['op_name_candidate']))}")
         if row["match"] == FUSED:

@@ -36,6 +36,7 @@ from tfcompare.views.ops import annotations as host_annotations
 from tfcompare.views.ops import figures as op_figures
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import groups_of, ops_of
+from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.shares import NARROW, WIDE, share_rows
@@ -193,6 +194,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
         names += [*shares_of[:1], *occurrences[:1]]
     elif options.per_occurrence and not every:
         names += occurrences
+    names += [] if pair.is_single else TERMS if every else term_columns(rows)
     if every:
         names += ["sums_of"] if pair.of_each else []
         names += ["status", "evidence", *INTERVAL, *shares_of, "match", *by_role("rank")]

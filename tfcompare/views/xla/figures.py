@@ -29,6 +29,7 @@ from tfcompare.text import as_code, some_of
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.advice.model import code
 from tfcompare.views.key_figures import KeyFigure, Unit
+from tfcompare.views.ops.work_words import work_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -109,8 +110,9 @@ def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
     sign = np.sign(theirs - ours)
     changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * sign
     if changes.max() > 0:  # in the direction of the program
-        name = rows["hlo_op"].iloc[int(changes.argmax())]
-        text += f"; largest change: {code(name)} ({format_delta(float(changes.max() * sign), 'µs')})"
+        row = rows.iloc[int(changes.argmax())]
+        text += f"; largest change: {code(row['hlo_op'])} ({format_delta(float(changes.max() * sign), 'µs')})"
+        text += f", {work}" if (work := work_words(row)) else ""
     return f"{text}."
 
 

@@ -21,6 +21,7 @@ from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Facts, Links, Live, Text
 from tfcompare.views.columns import row_keys
 from tfcompare.views.ops.op import numbers_header, numbers_of
+from tfcompare.views.ops.work_words import work_sentence
 
 NUMBERS = {
     "execution_time_us": ("Time per execution of the program", "µs"),
@@ -63,6 +64,8 @@ def _blocks(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> Iterator[Block]:
         yield Text(f"**Only in {as_code(run.name)}.**")
     elif row["hlo_op"] != row["hlo_op_candidate"]:
         yield Text(f"In {as_code(pair.candidate.name)}: {as_code(str(row['hlo_op_candidate']))}")
+    if not pair.is_single and (work := work_sentence(row)):
+        yield Text(work)
     numbers = numbers_of(pair, schema.HLO_OPS, row, NUMBERS, known=tuple(NUMBERS))
     yield Facts(["", *numbers_header(pair)], numbers, (1, 2, 3))
     for label, column in (("Op", "op_name"), ("Source", "source")):

@@ -21,6 +21,7 @@ from tfcompare.views.advice.model import code
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.columns import Shown
 from tfcompare.views.ops.figures import with_words
+from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_per_pair, cards, largest_first, without_rows
@@ -184,13 +185,15 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
     names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
     names += by_role(TIME, CHANGE)
-    costs = [*(["excess_us"] if has_peaks else []), "flops_per_s"]
-    costs += ["bandwidth_bytes_per_s"] if pair.is_single or every else []
+    names += [] if pair.is_single else TERMS if every else term_columns(rows)
+    costs = [*(["excess_us"] if has_peaks else [])]
+    costs += ["flops_per_s", "bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
     names += [f"{name}_{role}" for name in costs for role in sides]
     if every:
         sums = ("self_time_us", "total_time_us", "executions", "occurrences", "flops", "bytes_accessed")
         names += [f"{name}_{role}" for name in sums for role in CHANGE[:3]]
+        names += by_role("runs_per_execution")
         more = ("operational_intensity", "peak_flops_per_s", "peak_bytes_per_s", "is_rematerialized")
         names += [f"{name}_{role}" for name in (*more, "op_name", "source") for role in sides]
         names += ["hlo_op_candidate", "program", "program_candidate", "status", "match", "verdict"]
