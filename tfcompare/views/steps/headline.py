@@ -16,9 +16,11 @@ from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.steps.iterations import ALIKE
 from tfcompare.compare.steps.step_kinds import counts_of, is_other_mix
 from tfcompare.compare.steps.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
+from tfcompare.compare.steps.trade_off import trade_off
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
+from tfcompare.views.steps.trade_off_words import trade_off_sentence
 from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
@@ -36,17 +38,18 @@ _LEAST_MATCHED = 0.5
 @dataclass(frozen=True)
 class Headline:
     """What a comparison says of step times, in Markdown: a `clause` with a small first letter and without a full stop,
-    and the sentences that follow. `predicate` is the clause without its subject where that is the candidate's name and
-    the clause is a claim."""
+    and the sentences that follow, that on a `trade_off` first. `predicate` is the clause without its subject where that
+    is the candidate's name and the clause is a claim."""
 
     clause: str
     others: tuple[str, ...] = ()
     predicate: str = ""
+    trade_off: str = ""
 
     @property
     def text(self) -> str:
         """All of it, as sentences."""
-        return " ".join([f"{capitalized(self.clause)}.", *self.others])
+        return " ".join(filter(None, [f"{capitalized(self.clause)}.", self.trade_off, *self.others]))
 
 
 def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
@@ -62,14 +65,18 @@ def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
     infos = pair.baseline.info, pair.candidate.info
     if lead := leading_clause(pair, (ours, theirs)):
         return Headline(lead)
+    found = trade_off(pair)
+    sentence = "" if found is None else trade_off_sentence(pair, found, theirs)
     if pair.main_kind is not None:
-        return kinds_headline(pair.step_kinds, infos, times, (ours, theirs))
+        told = "" if found is None else found.kind
+        return replace(kinds_headline(pair.step_kinds, infos, times, (ours, theirs), told), trade_off=sentence)
     (before, host), (after, its_host) = ((side.run, side.host) for side in pair.sides)
     slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
     examples = differing_examples(before, after, (host, its_host)) if pair.iterations == ALIKE else None
     kind = before.choice.kind if before.choice.kind == after.choice.kind else None
     work = work_of_steps(pair.iterations, (ours, theirs))
-    return step_time_headline(infos, times, (ours, theirs), pair.verdict, slow_steps, examples, kind, work)
+    changed = step_time_headline(infos, times, (ours, theirs), pair.verdict, slow_steps, examples, kind, work)
+    return replace(changed, trade_off=sentence)
 
 
 def doubt(pair: Pair) -> str:
@@ -168,9 +175,10 @@ def kinds_headline(
     infos: tuple[RunInfo, RunInfo],
     times_us: tuple[float, float],
     names: tuple[str, str],
+    without: str = "",
 ) -> Headline:
     """As `step_time_headline`, for steps of several kinds: on the first of `kinds` that both runs have, then on the
-    others that changed or that one run lacks, then the time of all steps."""
+    others that changed, except `without`, or that one run lacks, then the time of all steps."""
     first = next(kind for kind in kinds if all(kind.counts))
     found = _change(first.times_us, names, first.verdict, of=first.name)
     others = list(found.others)
@@ -178,7 +186,7 @@ def kinds_headline(
         missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
         if missing:
             others.append(f"No steps of {as_code(other.name)} in {missing[0]}.")
-        elif other.verdict.is_claim:
+        elif other.verdict.is_claim and other.name != without:
             others.append(_change(other.times_us, names, other.verdict, of=other.name).text)
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
     others.append(f"All steps together: {_times(times_us)}{mixed}.")
