@@ -76,6 +76,9 @@ HLO_PROGRAMS = Table(
     has_diff=False,
 )
 
+MAIN_MEMORY = 0
+"""The memory space that is a device's main memory."""
+
 HLO_MEMORY = Table(
     "hlo_memory",
     "One row for each buffer of each XLA program in the profile, as the compiler placed it.",

@@ -179,12 +179,13 @@ def verdict(pair: Pair) -> Verdict:
 
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
-    """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
+    """What the comparison's headline says first, with a trade-off, or all of it; where that is inconclusive, after what
+    is certain."""
     found = step_headline(pair, pair.called)
     certain = pair.cached("certain", partial(_certain, pair))
     same = "same compiled programs" if with_equal_programs(pair) else ""
     first = f"{capitalized('; '.join(filter(None, [same, certain, found.clause])))}."
-    return " ".join([first, *found.others]) if whole else first
+    return " ".join(filter(None, [first, found.trade_off, *(found.others if whole else ())]))
 
 
 def _certain(pair: Pair) -> str:

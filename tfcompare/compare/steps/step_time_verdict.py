@@ -46,12 +46,17 @@ def device_time_verdict(pair: Pair) -> Verdict | None:
     times = [side.device_times_us for side in pair.sides]
     if not all(map(are_above_zero, times)) or not pair.verdict.has_interval:
         return None
-    of = "steps"
-    if (kind := pair.main_kind) is not None and (kinds := pair.common_kinds) is not None:
-        at, of = [*kinds.shares].index(kind.name), f"steps of {kind.name}"
-        times = [kinds.split(side, of_side)[at] for side, of_side in zip(pair.sides, times, strict=True)]
-    found = ChangeTest(spread_on(pair, schema.DEVICE), of=of)(*times)
+    of = "steps" if pair.main_kind is None else f"steps of {pair.main_kind.name}"
+    found = ChangeTest(spread_on(pair, schema.DEVICE), of=of)(*in_headline(pair, times))
     return replace(found, caveat=caveat(pair.mismatches, but=MIX))
+
+
+def in_headline(pair: Pair, times: Sequence[list[Times]]) -> Sequence[list[Times]]:
+    """The times of the captures of both sides in the steps of the kind that the headline is on."""
+    if (kind := pair.main_kind) is None or (kinds := pair.common_kinds) is None:
+        return times
+    at = [*kinds.shares].index(kind.name)
+    return [kinds.split(side, of_side)[at] for side, of_side in zip(pair.sides, times, strict=True)]
 
 
 def time_verdict(sides: tuple[Side, Side], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest) -> Verdict:

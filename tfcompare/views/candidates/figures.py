@@ -18,6 +18,7 @@ from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.steps.iterations import ALIKE
+from tfcompare.compare.steps.peak_memory import peak_bytes
 from tfcompare.compare.steps.step_time_verdict import knows_step_time, step_time_us
 from tfcompare.errors import Unknown
 from tfcompare.views.input.figures import wait_of_side
@@ -25,7 +26,6 @@ from tfcompare.views.input.figures import wait_of_side
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
     from tfcompare.compare.side import Side
-    from tfcompare.run import Run
 
 By = Literal["op_name", "op_type"]
 
@@ -233,9 +233,3 @@ def _step_times(side: Side) -> dict[str, Any]:
         return {"steps": 0, **dict.fromkeys(_STEP_TIMES, math.nan)}
     figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
     return {"steps": len(durations), **dict(zip(_STEP_TIMES, figures, strict=True))}
-
-
-def peak_bytes(run: Run, host: str | None) -> float:
-    """The largest peak of any memory within the profile, of all hosts or of one; NaN if unknown."""
-    summary = run.table("memory_summary", host=host)
-    return float(summary["peak_bytes"].max()) if len(summary) else math.nan

@@ -20,6 +20,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.side import StepsOf
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
+from tfcompare.compare.steps.peak_memory import peak_bytes
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
@@ -29,7 +30,6 @@ from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
 from tfcompare.store.version import SUMMARY, versions
 from tfcompare.tables.hosts import steps_of_straggler
-from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.run_listing import device_text
 from tfcompare.views.steps.figures import steps_per_s
 

@@ -10,6 +10,7 @@ from tfcompare.compare.comparability import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
+from tfcompare.compare.steps.peak_memory import peak_bytes, planned_bytes
 from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.compare.utilization import (
     ROOFLINE,
@@ -21,12 +22,10 @@ from tfcompare.compare.utilization import (
 )
 from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.units import format_percent, format_time_us
-from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.input import figures as input_bound
 from tfcompare.views.input.figures import on_waiting
 from tfcompare.views.key_figures import KeyFigure, better_by, op_times
 from tfcompare.views.steps.figures import EXAMPLES, THROUGHPUT, window_figures
-from tfcompare.views.xla.memory import MAIN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,13 +118,6 @@ def _growth(pair: Pair) -> Iterator[KeyFigure]:
     if any(one is not None and one.is_growth for one in found):
         ours, theirs = (math.nan if one is None else one.bytes_per_step for one in found)
         yield KeyFigure("Memory growth per step", "bytes", ours, theirs, "lower", _GROWTH)
-
-
-def planned_bytes(run: Run, host: str | None) -> float:
-    """The largest peak of device memory that XLA planned for a program of a run, or of a host; NaN without any."""
-    buffers = run.table("hlo_memory", host=host)
-    live = buffers[buffers["is_live_at_peak"].astype(bool) & (buffers["memory_space"] == MAIN_MEMORY)]
-    return float(live.groupby(["host", "program"])["size_bytes"].sum().max())
 
 
 def _throughput(pair: Pair) -> Iterator[KeyFigure]:

@@ -16,10 +16,12 @@ from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.steps.iterations import ALIKE
 from tfcompare.compare.steps.step_kinds import counts_of, is_other_mix
 from tfcompare.compare.steps.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
+from tfcompare.compare.steps.trade_off import trade_off
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 from tfcompare.views.steps.causes import cause
+from tfcompare.views.steps.trade_off_words import trade_off_sentence
 from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
@@ -37,30 +39,36 @@ _LEAST_MATCHED = 0.5
 @dataclass(frozen=True)
 class Headline:
     """What a comparison says of step times, in Markdown: a `clause` with a small first letter and without a full stop,
-    and the sentences that follow. `predicate` is the clause without its subject where that is the candidate's name and
-    the clause is a claim."""
+    and the sentences that follow, that on a `trade_off` first. `predicate` is the clause without its subject where that
+    is the candidate's name and the clause is a claim; `is_on_all_steps`: it is on the mean of all steps of both."""
 
     clause: str
     others: tuple[str, ...] = ()
     predicate: str = ""
+    trade_off: str = ""
+    is_on_all_steps: bool = False
 
     @property
     def text(self) -> str:
         """All of it, as sentences."""
-        return " ".join([f"{capitalized(self.clause)}.", *self.others])
+        return " ".join(filter(None, [f"{capitalized(self.clause)}.", self.trade_off, *self.others]))
 
 
 def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
     """What changed, and what the candidate does otherwise; `names` are what the runs are called, by default
     `Pair.names`."""
     ours, theirs = map(as_code, names or pair.names)
-    found = _headline(pair, (ours, theirs))
-    because = cause(pair, (ours, theirs), is_subject=pair.headline_verdict.is_claim)
-    return replace(found, clause=f"{found.clause}; {because}") if because else found
+    found = _of_step_times(pair, (ours, theirs))
+    beside = [cause(pair, (ours, theirs), is_subject=pair.headline_verdict.is_claim)]
+    if found.is_on_all_steps:
+        before, after = (row_of(side.run, side.host) for side in pair.sides)
+        beside.append(clause((before, after), (ours, theirs)))
+    said, predicate = ("; ".join(filter(None, [text, *beside])) for text in (found.clause, found.predicate))
+    return replace(found, clause=said, predicate=predicate if found.predicate else "")
 
 
-def _headline(pair: Pair, names: tuple[str, str]) -> Headline:
-    """What changed of the step times."""
+def _of_step_times(pair: Pair, names: tuple[str, str]) -> Headline:
+    """What changed of the step times, with a trade-off."""
     ours, theirs = names
     named = zip((ours, theirs), pair.runs, strict=True)
     untimed = [f"{name}: {run.why_untimed}." for name, run in named if run.why_untimed]
@@ -72,14 +80,17 @@ def _headline(pair: Pair, names: tuple[str, str]) -> Headline:
     infos = pair.baseline.info, pair.candidate.info
     if lead := leading_clause(pair, (ours, theirs)):
         return Headline(lead)
+    found = trade_off(pair)
+    sentence = "" if found is None else trade_off_sentence(pair, found, theirs)
     if pair.main_kind is not None:
-        return kinds_headline(pair.step_kinds, infos, times, (ours, theirs))
+        told = "" if found is None else found.kind
+        return replace(kinds_headline(pair.step_kinds, infos, times, (ours, theirs), told), trade_off=sentence)
     (before, host), (after, its_host) = ((side.run, side.host) for side in pair.sides)
-    slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
     examples = differing_examples(before, after, (host, its_host)) if pair.iterations == ALIKE else None
     kind = before.choice.kind if before.choice.kind == after.choice.kind else None
     work = work_of_steps(pair.iterations, (ours, theirs))
-    return step_time_headline(infos, times, (ours, theirs), pair.verdict, slow_steps, examples, kind, work)
+    changed = step_time_headline(infos, times, (ours, theirs), pair.verdict, examples, kind, work)
+    return replace(changed, trade_off=sentence)
 
 
 def doubt(pair: Pair) -> str:
@@ -142,7 +153,6 @@ def step_time_headline(
     times_us: tuple[float, float],
     names: tuple[str, str],
     verdict: Verdict,
-    slow_steps: str = "",
     examples: tuple[float, float] | None = None,
     kind: str | None = None,
     work: str = "",
@@ -150,9 +160,9 @@ def step_time_headline(
     """On the step times of both runs and the change between them.
 
     `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
-    on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ;
-    `kind` is that of the steps, if one was chosen; `work` is what `work_of_steps` says: the times are then those of
-    iterations. A change is stated only if the verdict is a claim.
+    on the step times; `examples` are those of a step, where they differ; `kind` is that of the steps, if one was
+    chosen; `work` is what `work_of_steps` says: the times are then those of iterations. A change is stated only if the
+    verdict is a claim.
     """
     ours, theirs = names
     if verdict == IDENTICAL:
@@ -162,15 +172,15 @@ def step_time_headline(
     if without:
         return Headline(_no_step_times(without))
     if verdict.is_claim and examples is not None:
-        predicate = f"{_examples_and_time(examples, times_us, ours, verdict)}: {_times(times_us, slow_steps)}"
+        predicate = f"{_examples_and_time(examples, times_us, ours, verdict)}: {_times(times_us)}"
         found = Headline(f"{theirs} {predicate}", predicate=predicate)
     elif work:
         found = _change(times_us, names, verdict, work=work)
     elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
         found = Headline(_of_one_step(*times_us, names), (how_to_record_more(infos),))
     else:
-        found = _change(times_us, names, verdict, slow_steps=slow_steps, of=kind or "")
-    return replace(found, others=(*found.others, *_reservations(*infos, names)))
+        found = _change(times_us, names, verdict, of=kind or "")
+    return replace(found, is_on_all_steps=not work, others=(*found.others, *_reservations(*infos, names)))
 
 
 def kinds_headline(
@@ -178,9 +188,10 @@ def kinds_headline(
     infos: tuple[RunInfo, RunInfo],
     times_us: tuple[float, float],
     names: tuple[str, str],
+    without: str = "",
 ) -> Headline:
     """As `step_time_headline`, for steps of several kinds: on the first of `kinds` that both runs have, then on the
-    others that changed or that one run lacks, then the time of all steps."""
+    others that changed, except `without`, or that one run lacks, then the time of all steps."""
     first = next(kind for kind in kinds if all(kind.counts))
     found = _change(first.times_us, names, first.verdict, of=first.name)
     others = list(found.others)
@@ -188,7 +199,7 @@ def kinds_headline(
         missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
         if missing:
             others.append(f"No steps of {as_code(other.name)} in {missing[0]}.")
-        elif other.verdict.is_claim:
+        elif other.verdict.is_claim and other.name != without:
             others.append(_change(other.times_us, names, other.verdict, of=other.name).text)
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
     others.append(f"All steps together: {_times(times_us)}{mixed}.")
@@ -208,14 +219,13 @@ def _change(
     names: tuple[str, str],
     verdict: Verdict,
     *,
-    slow_steps: str = "",
     of: str = "",
     work: str = "",
 ) -> Headline:
     """What the verdict says of two step times: of steps of the kind `of` where there are several, or of iterations
     where `work_of_steps` says that steps do unlike `work`."""
     ours, theirs = names
-    times, per = _times(times_us, slow_steps), " per step"
+    times, per = _times(times_us), " per step"
     of_kind = f" for steps of {as_code(of)}" if of else ""
     lead, unclear, untested = "", f"inconclusive{of_kind}", f"difference not tested{of_kind}"
     if work:
@@ -252,10 +262,10 @@ def loop_change(
     return f"{theirs}'s loop is {change}: {times} from step to step ({between} between steps)"
 
 
-def _times(times_us: tuple[float, float], slow_steps: str = "") -> str:
-    """`8.00 ms vs 9.10 ms per step`, candidate first, with a clause on slow steps."""
+def _times(times_us: tuple[float, float]) -> str:
+    """`8.00 ms vs 9.10 ms per step`, candidate first."""
     before, after = times_us
-    return f"{format_time_us(after)} vs {format_time_us(before)} per step{f'; {slow_steps}' if slow_steps else ''}"
+    return f"{format_time_us(after)} vs {format_time_us(before)} per step"
 
 
 def _of_one_step(before: float, after: float, names: tuple[str, str]) -> str:

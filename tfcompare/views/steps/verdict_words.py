@@ -9,12 +9,12 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNDER_LOAD, UNTESTED
+from tfcompare.compare.steps.peak_memory import peak_bytes
 from tfcompare.compare.steps.step_time_verdict import caveat, knows_step_time, step_time_us
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 from tfcompare.views.advice.model import WORTH_IT
-from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.hosts.figures import slowest_host_in
 from tfcompare.views.hosts.words import how_often, price, who
 from tfcompare.views.input.figures import part_means_us

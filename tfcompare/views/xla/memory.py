@@ -17,6 +17,7 @@ from tfcompare.compare.side import Side
 from tfcompare.hlo.buffers import TEMPORARY
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Int64
+from tfcompare.schema.hlo import MAIN_MEMORY
 from tfcompare.text import as_code
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
@@ -27,8 +28,6 @@ from tfcompare.views.xla import charts
 
 NO_ORDER = "The compiler recorded no order of allocations: all of it counts as live throughout."
 ADDRESS = "memory_"
-MAIN_MEMORY = 0
-"""The memory space that is a device's main memory."""
 _KEYS = ("host", "program", "memory_space", "hlo_op", "output_index", "status")
 
 
