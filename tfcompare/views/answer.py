@@ -51,6 +51,7 @@ from tfcompare.views.steps.verdict_words import (
 from tfcompare.views.steps.words import between_steps_sentence, dispatch_sentence, lost_steps, slow_steps
 from tfcompare.views.verdict_marks import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.views.view import by_role, cards
+from tfcompare.views.xla import changed_buffers
 from tfcompare.views.xla import figures as unknown_costs
 
 if TYPE_CHECKING:
@@ -107,9 +108,11 @@ def _clock(pair: Pair) -> str:
 
 
 def memory(pair: Pair) -> Iterator[Block]:
-    """What changed the peak memory, if it changed."""
+    """What changed the peak memory, if it changed; where allocations do not tell, the buffers that XLA planned."""
     if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
         yield Text(sentence, more="memory")
+    if memory_peak.names_no_op(pair):
+        yield from changed_buffers.blocks(pair)
 
 
 def memory_growth(pair: Pair) -> Iterator[Block]:

@@ -34,6 +34,7 @@ _TWICE = re.compile(r"transpose\(jvp\(([^/]+?)\)\)/((?:[^/]+/)*?)jvp\(\1\)/\2")
 _SCOPE_BELOW = re.compile(r"transpose\(jvp\(\)\)/checkpoint/(?!while/|cond/)([^/]+)/")
 _OF_JAX = re.compile(r"jit\(|(?:.*/)?(?:jvp|transpose)\(")
 _TRANSFORMED = re.compile(r"^((?:\w+\()+)([^()/]+)(\)+)(?=/)")
+_TRANSFORMATIONS = re.compile(r"(?:\w+\()+([^()]*)\)+")
 _GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
 
 
@@ -61,6 +62,13 @@ def plain_name(name: str) -> str:
 def is_recomputed(name: str) -> bool:
     """Whether an op computes again for a gradient, below `jax.checkpoint`, what another one computed."""
     return _RECOMPUTED in name
+
+
+def bare_path(name: str) -> list[str]:
+    """The scopes of an op and the op, without wrapper scopes and what transformations of JAX add: `["mlp", "mul"]` of
+    `jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/mlp/mul`, and of `jit(f)/transpose(jvp(mlp))/mul`."""
+    parts = plain_name(name.rpartition("rematted_computation/")[2]).split("/")
+    return [bare for part in parts if (bare := _TRANSFORMATIONS.sub(r"\1", part))]
 
 
 def _without_checkpoint(name: str) -> str:

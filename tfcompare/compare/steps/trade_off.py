@@ -3,7 +3,6 @@ directions."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.matching.plain_names import bare_path
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.spreads import spread_on
 from tfcompare.compare.stats.change_test import ChangeTest
@@ -33,9 +32,6 @@ LEAST_BYTES = 1e6
 """Less memory than this is not what limits a program: devices have gigabytes."""
 _LEAST_CAUSE = 0.5
 """The share of the change of the time from which what is computed again is its cause."""
-_RECOMPUTED = "rematted_computation/"
-_TRANSFORMED = re.compile(r"(?:\w+\()+([^()]*)\)+")
-"""A scope with transformations of JAX around it, such as `transpose(jvp(attention))`."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +197,7 @@ def _recomputed(pair: Pair, side: Side, kind: str) -> Recomputed:
 
 def outer_scopes(op_names: Iterable[str]) -> Iterator[str]:
     """The outermost name scopes in which ops differ, that of most ops first; none for ops without any."""
-    paths = [plain_name(name.rpartition(_RECOMPUTED)[2]).split("/")[:-1] for name in op_names]
-    paths = [[_TRANSFORMED.sub(r"\1", scope) for scope in path] for path in paths if path]
+    paths = [path for name in op_names if (path := bare_path(name)[:-1])]
     common = sum(1 for _ in takewhile(lambda level: len({*level}) == 1, zip(*paths, strict=False)))
     counts = Counter(path[common] if len(path) > common else path[-1] for path in paths)
-    yield from (scope for scope, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0])) if scope)
+    yield from sorted(counts, key=lambda scope: (-counts[scope], scope))

@@ -27,6 +27,7 @@ from tfcompare.views.memory.choice import Chosen
 from tfcompare.views.memory.figures import Part
 from tfcompare.views.ops import op
 from tfcompare.views.view import CHANGE, by_role, changed, largest_first
+from tfcompare.views.xla import changed_buffers
 
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 _LETTERS = 48
@@ -71,6 +72,7 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
         text = "The profile names no op and no shape of an allocation; JAX records none. XLA's plan has both."
         yield Text(text, "quiet", more="xla")
+        yield from changed_buffers.blocks(chosen.pair)
     opens, alone = Opens(partial(_details, chosen), buffer_key), chosen.pair.is_single
     yield Table(schema.MEMORY_PEAK, "Live at the peak", _readable(rows), names, alone, every, opens=opens)
 
@@ -145,16 +147,32 @@ def largest_change(pair: Pair) -> str:
     before, after = found.figures["peak_bytes"]
     if verdict_on_size(before, after) == SAME:
         return ""
-    moved = _largest(found)
-    moved = moved[(moved["allocation_bytes_change"] > 0) == (after > before)]
-    if moved.empty:
+    first = _moved_most(found)
+    if first is None:
         return moments(found)
-    first = moved.iloc[0]
     op_name = as_code(first["op_name"], _LETTERS) if first["op_name"] else "memory allocated outside of ops"
     what = " ".join(filter(None, [op_name, as_markdown(str(first["shape"]))]))
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
     change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."
     return " ".join(filter(None, [change, moments(found)]))
+
+
+def names_no_op(pair: Pair) -> bool:
+    """Whether allocations do not tell what changed the peak memory: none were recorded, or those of no op changed it
+    most."""
+    found = memory_choice.largest(pair)
+    if found is None:
+        return True
+    first = None if verdict_on_size(*found.figures["peak_bytes"]) == SAME else _moved_most(found)
+    return first is not None and not first["op_name"]
+
+
+def _moved_most(chosen: Chosen) -> pd.Series | None:
+    """The allocation that changed most in the direction of the peak; None without any."""
+    before, after = chosen.figures["peak_bytes"]
+    moved = _largest(chosen)
+    moved = moved[(moved["allocation_bytes_change"] > 0) == (after > before)]
+    return None if moved.empty else moved.iloc[0]
 
 
 def what_changed(chosen: Chosen) -> Iterator[Block]:

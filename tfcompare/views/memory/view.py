@@ -26,6 +26,7 @@ from tfcompare.views.memory.figures import Part
 from tfcompare.views.memory.over_time import Span
 from tfcompare.views.options import option
 from tfcompare.views.view import CHANGE, Make, View, by_role, largest_first, without_rows
+from tfcompare.views.xla import changed_buffers
 
 HOW_TO_RECORD = (
     "To record them in TensorFlow, set `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)` or higher. JAX "
@@ -168,7 +169,9 @@ CHARTS: dict[str, Make] = {
 
 def _planned_memory(pair: Pair) -> Iterator[Block]:
     """Where the memory is that XLA planned, for runs without memory events: of JAX on CPUs nothing else is recorded."""
-    if any(len(rows) for rows in pair.tables("hlo_memory")):
+    changed = list(changed_buffers.blocks(pair))
+    yield from changed
+    if not changed and any(len(rows) for rows in pair.tables("hlo_memory")):
         yield Links([Link("Show the buffers that XLA planned", "xla")])
 
 
