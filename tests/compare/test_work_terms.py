@@ -31,6 +31,7 @@ from tfcompare.compare.work.terms import (
 from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
+from tfcompare.views.kernels.details import rows_of
 from tfcompare.views.ops.figures import ops_of, work_clause
 from tfcompare.views.ops.work_words import work_sentence
 
@@ -247,3 +248,47 @@ def test_what_work_is_measured_in_and_when_there_is_a_rate(
     assert (row["work_in"] if measure else None) == measure
     assert row["work_ratio"] == pytest.approx(work, nan_ok=True)
     assert (not math.isnan(row["time_per_work_ratio"])) == has_rate
+
+
+def kernels_of(ours: Run, theirs: Run, by: str) -> pd.DataFrame:
+    return rows_of(pair_of(ours, theirs), by).set_index("kernel_name" if by != "op_name" else by)  # type: ignore[arg-type]
+
+
+def launching(rows: int, *kernels: tuple[str, float, str]) -> Run:
+    """A run of a matmul of so many rows, and of a negation, with these kernels, each with its time and instruction."""
+    dot = instruction("dot", "dot", BF16[rows, 4096], "a", "b", others=contraction(1, 0) + of("dense/dot"))
+    body = [parameter("a", BF16[rows, 4096]), parameter("b", BF16[4096, 4096], 1), dot]
+    body += [instruction("n", "negate", BF16[rows, 4096], "dot", others=of("neg"))]
+    proto = program(computation(1, *body), name="jit_f", others=integer(6, 1))
+    details = "regs:16 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:50"
+    events = [kernel(name, 1000 * at, took, op, kernel_details=details) for at, (name, took, op) in enumerate(kernels)]
+    return run_with(gpu(*events), metadata(proto, jit_f=7))
+
+
+def test_a_kernel_does_the_work_of_its_op_where_it_is_the_only_one() -> None:
+    ours = launching(4096, ("gemm", 400, "dot"), ("neg", 20, "n"))
+    theirs = launching(2048, ("gemm", 100, "dot"), ("neg", 20, "n"))
+    for by in ("launch", "kernel_name", "kernel_and_op"):
+        found = kernels_of(ours, theirs, by)
+        assert_terms(found.loc["gemm"], FLOPS, 1, 1 / 2, 1 / 2)
+        assert_terms(found.loc["neg"], BYTES, 1, 1 / 2, 2)
+
+
+def test_the_work_of_an_op_with_several_kernels_is_that_of_the_op() -> None:
+    ours = launching(4096, ("gemm", 300, "dot"), ("gemm", 90, "dot"), ("split", 10, "dot"))
+    theirs = launching(2048, ("gemm", 95, "dot"), ("split", 5, "dot"))
+    of_kernels = kernels_of(ours, theirs, "kernel_name")
+    assert of_kernels[["work_ratio", "time_per_work_ratio"]].isna().all(axis=None)
+    assert of_kernels.loc["gemm", RATIOS].tolist() == pytest.approx([1 / 2, math.nan, math.nan, 95 / 195], nan_ok=True)
+    op = kernels_of(ours, theirs, "op_name").loc["jit(f)/dense/dot"]
+    assert_terms(op, FLOPS, 1, 1 / 2, (100 / 400) / (1 / 2))
+
+
+def test_one_kernel_of_two_ops_does_the_work_of_both() -> None:
+    ours, theirs = (
+        launching(rows, ("k", 2 * took, "dot"), ("k", took, "n")) for rows, took in ((4096, 100), (2048, 50))
+    )
+    found = kernels_of(ours, theirs, "kernel_name").loc["k"]
+    assert found["count_ratio"] * found["work_ratio"] * found["time_per_work_ratio"] == pytest.approx(1 / 2)
+    assert found["work_in"] == FLOPS
+    assert found["work_ratio"] == pytest.approx(1 / 2)

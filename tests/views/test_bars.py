@@ -89,6 +89,31 @@ def test_what_no_verdict_calls_better_or_worse_is_a_thin_outline_without_a_colou
     assert (pale.name, pale.marker.line.color) == (ops.NO_CLAIM, style.NEUTRAL)
 
 
+def test_more_time_for_more_work_is_told_from_more_time_at_the_same_work():
+    changes = judged(samples.diff()).head(6)
+    ratios = {"count_ratio": 1.0, "time_per_work_ratio": np.nan, "time_each_ratio": np.nan, "work_in": "FLOPs"}
+    work = [1.5, 1.0, 0.25, np.nan, 0.5, 2.0]
+    changes = changes.assign(
+        **ratios, work_ratio=work, verdict=["slower", "slower", "faster", "faster", "faster", None]
+    )
+    changes[f"{METRIC}_change"] = changes[f"{METRIC}_change"].abs() * [1, 1, -1, -1, -1, 1]
+    figure = ops.movers(changes, METRIC, per="step")
+    dots = {trace.name: trace.marker.pattern.shape == "." for trace in figure.data}
+    assert dots == {
+        "▼ less time, less work": True,
+        "▼ less time": False,
+        "▲ more time, more work": True,
+        "▲ more time, same work": False,
+        ops.NO_CLAIM: False,
+    }
+    assert figure.layout.legend.orientation == "v", "five entries do not fit in a row"
+    assert figure.data[0].customdata[0][1].endswith(" · 1/4 of the FLOPs")
+    each = ops.movers(changes, METRIC, per="occurrence")
+    assert not any(trace.name.endswith(" work") for trace in each.data), "the work is that of a step"
+    hidden = ops.movers(changes.assign(work_ratio=np.nan, work_in=None), METRIC, per="step")
+    assert [trace.name for trace in hidden.data] == ["▼ less time", "▲ more time", ops.NO_CLAIM]
+
+
 @pytest.mark.parametrize(("unit", "colours"), [("bytes", {style.BETTER, style.WORSE}), ("", {style.NEUTRAL})])
 def test_bytes_need_no_verdict_and_of_counts_neither_is_better(unit, colours):
     quantity = style.Quantity("memory", unit, "less", "more")

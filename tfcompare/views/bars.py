@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ import plotly.graph_objects as go
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
+from tfcompare.compare.work.terms import LESS_WORK, MORE_WORK, SAME_WORK, work_changes
 from tfcompare.schema import SIDES, place_word
 from tfcompare.units import format_delta, format_percent_change, format_value
 from tfcompare.views import chart_style as style
 from tfcompare.views.chart_style import SELF_TIME, Quantity
+from tfcompare.views.ops.work_words import work_words
 from tfcompare.views.verdict_marks import outcome_text
 
 if TYPE_CHECKING:
@@ -28,12 +30,15 @@ MOVER_LENGTH = 48
 """Maximum length of a name next to a bar."""
 WIDE_BARS, NARROW_BARS = 0.74, 0.56
 """The share of the width for the bars; their numbers are to the right."""
-ENTRIES_IN_A_NARROW_ROW = 2
-"""Of the legend, on a phone; more have a row each, or they would cover the subtitle."""
+ENTRIES_IN_A_NARROW_ROW, LETTERS_IN_A_ROW = 2, 100
+"""Of the legend, on a phone and elsewhere; more have a row each, or they would cover the subtitle."""
 PALE_WIDTH = 0.5
 INTERVAL_GAP = 0.06
 PATTERNS = {"added": "/", "removed": "x"}
 """Hatching of bars of ops that only one side has."""
+
+DOTS, ALIKE = ".", (LESS_WORK, MORE_WORK)
+"""The pattern of bars whose work changed as their time did, a shade lighter, and how their names in the legend end."""
 
 NO_CLAIM = "not significant, or not tested"
 ONE_SIDED = "added or removed"
@@ -57,25 +62,27 @@ def movers(
     of the axis is short, and the numbers at the right get a larger share of the width. `per` is `step`, `run`, or empty
     if the metric is no sum.
 
-    Significant changes are solid blue or orange; others are thin outlines; rows that only one side has are hatched.
-    Bytes and counts are exact and need no verdict; counts are neither better nor worse.
+    Significant changes are solid blue or orange, dotted where the work changed in the same direction; others are thin
+    outlines; rows that only one side has are hatched. Bytes and counts are exact and need no verdict; counts are
+    neither better nor worse.
     """
     change = changes[f"{metric}_change"].astype("float64")
     ends = _interval_ends(changes, metric, quantity)
     low, high = min(0.0, change.min(), ends["low"].min()), max(0.0, change.max(), ends["high"].max())
     scale = quantity.scale([low, high])
+    work = _work(changes, per)
     per = f" per {per}" if per else ""
     matched = changes["status"] == "matched"
     notes = [f"candidate − baseline{per and ','}{per}"]
     notes += ["line: 95 % confidence interval"] if ends["low"].notna().any() else []
     notes += [] if matched.all() or quantity.unit == "µs" else ["hatched: added or removed"]
     is_narrow = letters < MOVER_LENGTH
-    kinds = [kind for kind in _kinds(changes, change, quantity) if kind[2].any()]
+    kinds = [kind for kind in _kinds(changes, change, quantity, work) if kind[2].any()]
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
         "; ".join(notes),
         height=style.rows_height(len(changes)),
-        legend_rows=len(kinds) if is_narrow and len(kinds) > ENTRIES_IN_A_NARROW_ROW else 1,
+        legend_rows=_legend_rows([name for name, _, _ in kinds], is_narrow=is_narrow),
         barmode="overlay",
     )
     texts = _Texts.of(changes, metric, quantity)
@@ -86,6 +93,8 @@ def movers(
                 trace = _mover_bars(changes[bars], y, scale.of(change[bars]), texts.hover(changes, by)[y])
                 alone = not (chosen & matched).any()
                 is_pale = name == NO_CLAIM and not one_sided
+                if name.endswith(ALIKE):
+                    trace.marker.pattern.shape = DOTS
                 trace.update(name=name, legendgroup=name, showlegend=alone or not one_sided, **_look(tint, is_pale))
                 result.add_trace(trace)
         known = chosen & ends["low"].notna()
@@ -154,6 +163,9 @@ class _Texts:
         details = changes["detail" if "detail" in changes else "host_or_device"]
         if by == "op_name" and "detail" not in changes:
             details = changes["op_type"] + " · " + details.map(place_word)
+        if "work_ratio" in changes:
+            work = pd.Series([work_words(row) for _, row in changes.iterrows()], changes.index, dtype="str")
+            details = details.where(work == "", details + " · " + work)
         names = changes[by].map(style.wrap_text)
         return np.column_stack([names, details.map(style.wrap_text), self.first, self.second, self.values])
 
@@ -169,7 +181,22 @@ def _percent(row: Mapping[Hashable, Any], metric: str, quantity: Quantity) -> st
     return f"{text} ({low} to {high})"
 
 
-def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list[tuple[str, str, pd.Series]]:
+def _legend_rows(names: Sequence[str], *, is_narrow: bool) -> int:
+    """1, or a row for each entry where they would not fit in one."""
+    is_long = len(names) > ENTRIES_IN_A_NARROW_ROW if is_narrow else len("".join(names)) > LETTERS_IN_A_ROW
+    return len(names) if is_long else 1
+
+
+def _work(changes: pd.DataFrame, per: str) -> pd.Series:
+    """The result of `work_changes`; empty texts where rows have no work, or are per occurrence, which it is not."""
+    if "work_ratio" in changes and per != "occurrence":
+        return work_changes(changes)
+    return pd.Series("", changes.index, dtype="str")
+
+
+def _kinds(
+    changes: pd.DataFrame, change: pd.Series, quantity: Quantity, work: pd.Series
+) -> list[tuple[str, str, pd.Series]]:
     """(legend text, colour, rows) of each kind of bar."""
     less, more = f"▼ {quantity.less}", f"▲ {quantity.more}"
     if not quantity.unit:
@@ -180,11 +207,19 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
     better = (change < 0) & (changes["verdict"] == FASTER)
     worse = (change > 0) & (changes["verdict"] == SLOWER)
     single = changes["evidence"] == SINGLE
+    claims = [
+        (less, style.BETTER, better & ~single, LESS_WORK),
+        (f"▼ likely {quantity.less}", style.LIKELY_BETTER, better & single, LESS_WORK),
+        (more, style.WORSE, worse & ~single, MORE_WORK),
+        (f"▲ likely {quantity.more}", style.LIKELY_WORSE, worse & single, MORE_WORK),
+    ]
+    by_work = []
+    for name, tint, rows, alike in claims:
+        others = rows & (work != alike)
+        suffix = f", {SAME_WORK}" if (work[others] == SAME_WORK).all() else ""
+        by_work += [(f"{name}, {alike}", tint, rows & (work == alike)), (name + suffix, tint, others)]
     return [
-        (less, style.BETTER, better & ~single),
-        (f"▼ likely {quantity.less}", style.LIKELY_BETTER, better & single),
-        (more, style.WORSE, worse & ~single),
-        (f"▲ likely {quantity.more}", style.LIKELY_WORSE, worse & single),
+        *by_work,
         (NO_CLAIM, style.NEUTRAL, matched & ~(better | worse)),
         (ONE_SIDED, style.NEUTRAL, ~matched),
     ]

@@ -31,6 +31,7 @@ def tree(**more: list[object]) -> pd.DataFrame:
             "width_us": [330.1, 330.1, 200, 50, 80, 0.1],
             "change_us": [230, 230, 100, 50, 80, 0],
             "status": ["matched", "matched", "matched", "added", "removed", "matched"],
+            "work": "",
             **more,
         }
     )
@@ -42,6 +43,13 @@ def test_the_icicle_hatches_what_only_one_run_has() -> None:
     assert (shapes["a"], shapes["b"], shapes["c"], shapes["1 smaller"]) == ("", "/", "\\", "")
     texts = dict(zip(trace.labels, trace.customdata[:, 0], strict=True))
     assert (texts["a"], texts["b"], texts["c"]) == ("+100 %", "added", "removed")
+
+
+@pytest.mark.parametrize(("work", "shape"), [("more work", "."), ("same work", ""), ("less work", "")])
+def test_the_icicle_dots_what_takes_more_time_for_more_work(work: str, shape: str) -> None:
+    nodes = tree(work=["", "", work, "", "", ""])
+    trace = time_icicle.time_icicle(nodes, by="category", alone=False).data[0]
+    assert dict(zip(trace.labels, trace.marker.pattern.shape, strict=True))["a"] == shape
 
 
 @pytest.mark.parametrize(("width", "expected"), [("width_us", [200, 50, 80]), ("change_us", [100, 50, 80])])

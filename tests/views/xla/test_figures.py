@@ -179,6 +179,8 @@ def scoped(**op_names: str) -> pd.DataFrame:
             "execution_time_us_baseline": times,
             "execution_time_us_candidate": [time + 5 for time in times],
             "status": "matched",
+            "count_ratio": 1.0,
+            "work_ratio": [2.0 if name < "c" else 1.0 for name in op_names],
         }
     )
 
@@ -201,6 +203,8 @@ def test_name_scopes_are_nested_groups() -> None:
     ]
     assert found["execution_time_us_delta"].tolist() == [10, 5, 10, 5, 5, 5]
     assert found["width_share"].sum() > 1 and found.loc[found["depth"] == 1, "width_share"].sum() == pytest.approx(1)
+    assert found["work"].tolist() == [*["same work"] * 2, *["more work"] * 3, "same work"]
+    assert tree.loc[tree["depth"] == 0, "work"].tolist() == [""], "they differ"
     assert found["key"].is_unique
     assert tree.loc[tree["is_instruction"], "execution_time_us_baseline"].sum() == 150
 

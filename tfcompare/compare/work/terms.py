@@ -37,12 +37,14 @@ class Measured(NamedTuple):
     """The columns of a diff that terms are made from.
 
     `time`: whose ratio is explained, in µs; `how_often`: how often it ran in that time; `runs`: how often it ran to do
-    the row's `flops` and `bytes_accessed`.
+    the row's `flops` and `bytes_accessed`; `own` and `whole` are equal where nothing else ran within its time.
     """
 
     time: str
     how_often: str
     runs: str
+    own: str = "self_time_us"
+    whole: str = "total_time_us"
 
 
 OF_OPS = Measured("self_time_us", "occurrences", "occurrences")
@@ -67,7 +69,7 @@ def with_work_terms(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     work = np.where(use_flops, costs[0], costs[1])
     work[:, np.isnan(work).any(axis=0)] = np.nan
     rate = np.where(use_flops, *(_positive(rows, name, is_matched) for name in RATES.values()))
-    took = np.where(~np.isnan(rate).any(axis=0) & _has_its_time(rows), time, np.nan)
+    took = np.where(~np.isnan(rate).any(axis=0) & _has_its_time(rows, measured), time, np.nan)
     count_ratio, work_ratio = count[1] / count[0], work[1] / work[0]
     each = took / count / work
     measures = np.where(use_flops, FLOPS, BYTES).astype(np.object_)
@@ -108,7 +110,7 @@ def _positive(rows: pd.DataFrame, name: str, is_matched: Bools) -> Floats:
     return np.where((found > 0) & np.isfinite(found) & is_matched, found, np.nan)
 
 
-def _has_its_time(rows: pd.DataFrame) -> Bools:
+def _has_its_time(rows: pd.DataFrame, measured: Measured) -> Bools:
     """Whether the self time of each row is all of its time on both sides, which costs are of."""
-    of_itself, total = _floats(rows, "self_time_us"), _floats(rows, "total_time_us")
+    of_itself, total = _floats(rows, measured.own), _floats(rows, measured.whole)
     return np.asarray(np.isclose(of_itself, total, ROUNDING, 0.0).all(axis=0), np.bool_)

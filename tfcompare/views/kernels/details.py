@@ -11,9 +11,10 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.kernel_groups import KernelGrouping, counted_under, group_kernels
+from tfcompare.compare.groups.kernel_groups import KEYS, KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_names import kernel_labels
 from tfcompare.compare.pair import Pair
+from tfcompare.compare.work.kernel_work import with_kernel_terms
 from tfcompare.text import as_code
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
@@ -33,11 +34,16 @@ NO_OP = "(no op)"
 
 @cached_per_pair
 def rows_of(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, aggregated, with ranks and shares."""
-    diff = pair.diff("kernel_stats")
+    """The diff of the pair's kernels, aggregated, with what each change is made of, ranks and shares."""
+    rows = diff = pair.diff("kernel_stats")
+    group_of = pd.Series(diff.index, diff.index)
     if by != "launch":
-        diff = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
-    return with_ranks_and_shares(diff)
+        rows = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
+        groups = rows[KEYS[by]].reset_index(names="group")
+        counted = counted_under(diff, by, pair.manual_pairs)
+        group_of = counted.merge(groups, on=KEYS[by], how="left")["group"].set_axis(diff.index)
+    rows = with_kernel_terms(rows, diff, group_of, pair.diff(), per_op=by == "op_name")
+    return with_ranks_and_shares(rows)
 
 
 @cached_per_pair

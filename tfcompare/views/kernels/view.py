@@ -50,6 +50,7 @@ from tfcompare.views.kernels.details import (
 from tfcompare.views.kernels.figures import COUNT, TIME
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shares, with_words
+from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
@@ -215,8 +216,8 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         schema.KERNEL_STATS,
         "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
         largest_first(pair, schema.KERNEL_STATS, rows),
-        _columns(options.by, every=False),
-        every=_columns(options.by, every=True),
+        _columns(options.by, [] if pair.is_single else term_columns(rows), every=False),
+        every=_columns(options.by, [] if pair.is_single else TERMS, every=True),
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), kernel_key),
@@ -226,15 +227,16 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
     )
 
 
-def _columns(by: By, *, every: bool) -> list[str]:
-    """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
+def _columns(by: By, terms: list[str], *, every: bool) -> list[str]:
+    """The table's columns, most important first, `terms` of the change among them; with `every`, all of TensorBoard's
+    GPU kernel stats."""
     if by == "launch":
         names = ["kernel_name", "op_name", *LAUNCH[:2], *by_role(TIME)]
     elif by == "kernel_and_op":
         names = ["kernel_name", "op_name", *by_role(TIME, CHANGE[:3])]
     else:
         names = [by, *by_role(TIME, CHANGE[:3]), *by_role(COUNT, CHANGE[:3])]
-    names += ["verdict"]
+    names += ["verdict", *terms]
     if every:
         names += [*by_role("time_rank"), *by_role(TIME, CHANGE[2:]), *by_role("time_share")]
         names += [*by_role("cumulative_time_share"), *by_role(COUNT, CHANGE)]

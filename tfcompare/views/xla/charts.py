@@ -12,9 +12,11 @@ from plotly.colors import hex_to_rgb, sample_colorscale
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.side import Side
+from tfcompare.compare.work.terms import LESS_WORK, MORE_WORK
 from tfcompare.schema import SIDES
 from tfcompare.units import format_bytes, format_percent, format_time_us, format_value
 from tfcompare.views import chart_style as style
+from tfcompare.views.bars import DOTS
 from tfcompare.views.chart_style import side_colour, side_label, side_symbol
 from tfcompare.views.icicles import CLIP, COLOURS, NEUTRAL_TILE, change_colours, changes, icicle, log_ratio, merge_small
 from tfcompare.views.memory.charts import peak_marker
@@ -140,7 +142,8 @@ def _markers(side: Side, points: pd.DataFrame, largest_us: float) -> go.Scatter:
 
 
 def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width_us") -> go.Figure:
-    """Icicle chart of a program: height is `width`, colour the change; added and removed parts are hatched.
+    """Icicle chart of a program: height is `width`, colour the change; added and removed parts are hatched, and those
+    whose work changed as their time did dotted.
 
     `tree` is the result of `tools.xla_tree.time_tree`; `by` names its groups (`category`); `width` is `width_us` or
     `change_us`. Parts too thin to see are merged. With `alone`, the baseline is shown without colours.
@@ -149,7 +152,11 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
     nodes = merge_small(tree, tree[width], sums, "\n")
     title = f"Time per execution by {by}"
     what = {"width_us": "the longer time of both runs", "change_us": "size of the change"}[width]
-    subtitle = f"height: {what}; colour: change; hatched: in one run only" if not alone else "height: time"
+    subtitle = (
+        f"height: {what}; colour: change; dotted: time changed with work; hatched: in one run only"
+        if not alone
+        else "height: time"
+    )
     result = style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
     before, after = (nodes[f"{_TIME}_{role}"].to_numpy(np.float64) for role in SIDES)
     if alone:
@@ -161,7 +168,8 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
         texts = changes(nodes, _TIME)
         # Plotly paints tiles with patterns black unless their colours are given one by one.
         colours = sample_colorscale(COLOURS, ((log_ratio(before, after) + CLIP) / (2 * CLIP)).tolist())
-        shape = nodes["status"].map(PATTERNS).tolist()
+        is_alike = (nodes["work"] == MORE_WORK) & (after > before) | (nodes["work"] == LESS_WORK) & (after < before)
+        shape = nodes["status"].map(PATTERNS).mask(is_alike, DOTS).tolist()
         pattern = {"shape": shape, "bgcolor": colours, "fgcolor": HATCHES, "fillmode": "replace"}
         marker = change_colours(before, after, "time") | {"colors": colours, "pattern": pattern}
         template = (

@@ -23,6 +23,7 @@ from tfcompare.compare.utilization import (
     roofline_efficiency,
     unknown_share,
 )
+from tfcompare.compare.work.terms import work_changes
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS, UNKNOWN_SOURCE
 from tfcompare.text import as_code, some_of
@@ -135,7 +136,8 @@ def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
     `rows` are `executions.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
     `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0 where nothing ran; a node's
     are the sums over its children), `width_us` and `change_us` (sums over the instructions of the longer of both times,
-    and of the size of the change), `status` (`added` or `removed` if all its instructions are).
+    and of the size of the change), `status` (`added` or `removed` if all its instructions are), `work` (the
+    `work_changes` of all its instructions, empty if they differ).
     """
     times = rows[_SIDES].astype("float64").fillna(0.0).set_axis(_SIDES, axis=1)
     leaves = times.assign(
@@ -143,6 +145,7 @@ def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
         change_us=(times[_SIDES[1]] - times[_SIDES[0]]).abs(),
         in_baseline=rows["status"] != ADDED,
         in_candidate=rows["status"] != REMOVED,
+        work=work_changes(rows),
     )
     paths = _paths(rows, program, by)
     deepest = max(map(len, paths), default=0)
@@ -207,7 +210,9 @@ def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd
     )
     by_node = nodes.groupby(["node", "parent", "label", "depth", "is_instruction"], as_index=False, sort=False)
     presence = ["in_baseline", "in_candidate"]
-    return by_node[[*_SIDES, "width_us", "change_us"]].sum().assign(**by_node[presence].any()[presence])
+    found = by_node[[*_SIDES, "width_us", "change_us"]].sum().assign(**by_node[presence].any()[presence])
+    work = by_node["work"].agg(["first", "nunique"])
+    return found.assign(work=work["first"].where(work["nunique"] == 1, ""))
 
 
 def _paths(rows: pd.DataFrame, program: str, by: By) -> list[tuple[str, ...]]:
