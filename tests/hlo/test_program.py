@@ -9,6 +9,7 @@ import pytest
 
 from tests.frames.tables import host, run_with
 from tests.hlo.builder import BF16, F32, S32, computation, instruction, metadata, parameter, program, read, shapes
+from tests.hlo.test_cost import NHWC
 from tests.protobufs import messages
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import chunk, event, fixed32, fixed64, integer, line, plane
@@ -189,6 +190,8 @@ EMPTY_MESSAGE = b"\x0a\x00"
     ("opcode", "others", "text"),
     [
         ("sort", integer(60, 1), ", is_stable=true"),
+        ("convolution", NHWC, ", dim_labels=b01f_01io->b01f"),
+        ("convolution", chunk(16, integer(7, 9)), ""),  # there is no such dimension
         ("reduce-precision", integer(18, 5) + integer(19, 10), ", exponent_bits=5, mantissa_bits=10"),
         ("scatter", integer(67, 1), ", indices_are_sorted=true"),
         ("scatter", integer(69, 1), ", unique_indices=true"),

@@ -46,10 +46,10 @@ from tfcompare.xspace.limits import LIMITS, Limits
 
 _CHANGED = (
     *("memory_events", "memory_summary", "memory_peak", "recorded", "collectives", "idle", "op_totals", "op_cells"),
-    *("kernel_stats", "kernel_cells", "hlo_ops", "hlo_cells", "hlo_texts", "timeline_lanes", "timeline_spans"),
+    *("kernel_stats", "kernel_cells", "hlo_cells", "hlo_texts", "hlo_programs", "timeline_lanes", "timeline_spans"),
     *("host_annotations", "annotation_wall"),
 )
-_CHANGED_TWICE = ("host", "steps", "device_steps", "op_parts", "op_wall", "op_wall_totals", "idle_gaps")
+_CHANGED_TWICE = ("host", "steps", "device_steps", "op_parts", "op_wall", "op_wall_totals", "idle_gaps", "hlo_ops")
 NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2) | dict.fromkeys(_CHANGED_TWICE, 3)
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives
 another content: files with another number are built anew where the profile is there. `tests/store/test_versions.py`

@@ -15,8 +15,15 @@ from tfcompare.hlo.shapes import Array
 WINDOW, DIMENSION_NUMBERS, BATCH_GROUPS = 15, 16, 58
 """The fields of an instruction that `products` is about."""
 _DIMENSIONS = 1
-_KERNEL_INPUT_FEATURE, _KERNEL_OUTPUT_FEATURE = 3, 4
-_INPUT_BATCH, _INPUT_SPATIAL, _OUTPUT_SPATIAL = 7, 11, 12
+_KERNEL_INPUT_FEATURE, _KERNEL_OUTPUT_FEATURE, _KERNEL_SPATIAL = 3, 4, 6
+_INPUT_BATCH, _INPUT_FEATURE, _INPUT_SPATIAL = 7, 8, 11
+_OUTPUT_BATCH, _OUTPUT_FEATURE, _OUTPUT_SPATIAL = 9, 10, 12
+_LABELS = (
+    ("b", _INPUT_BATCH, "f", _INPUT_FEATURE, _INPUT_SPATIAL),
+    ("i", _KERNEL_INPUT_FEATURE, "o", _KERNEL_OUTPUT_FEATURE, _KERNEL_SPATIAL),
+    ("b", _OUTPUT_BATCH, "f", _OUTPUT_FEATURE, _OUTPUT_SPATIAL),
+)
+"""Of image, kernel and result: the letter and field of both dimensions that are not spatial, and the field of those."""
 _MOST_DIMENSIONS = 64
 _LARGEST_WINDOW, _LARGEST = 1 << 16, 1 << 30
 
@@ -55,6 +62,22 @@ def window_of(window: memoryview | None) -> tuple[WindowDimension, ...]:
         size, stride, low, high, dilation, base = (signed(numbers.get(number, 0)) for number in range(1, 7))
         found.append(WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1)))
     return tuple(found) if len(found) <= _MOST_DIMENSIONS else ()
+
+
+def dimension_labels(numbers: memoryview) -> str:
+    """A `ConvolutionDimensionNumbers` in XLA's notation, such as `b01f_01io->b01f`: for each dimension of image, kernel
+    and result whether it is the batch, a feature (`i` or `o` of the kernel), or which side of the window it is. Empty
+    if they are no such dimensions."""
+    one, labels = integer_fields(numbers), []
+    for first, first_field, second, second_field, spatial_field in _LABELS:
+        spatial = integers(numbers, spatial_field, _MOST_DIMENSIONS)
+        letters = {one.get(first_field, 0): first, one.get(second_field, 0): second}
+        letters |= {place: str(side) for side, place in enumerate(spatial)}
+        if sorted(letters) != list(range(len(spatial) + 2)):
+            return ""
+        labels.append("".join(letters[place] for place in range(len(letters))))
+    image, kernel, result = labels
+    return f"{image}_{kernel}->{result}"
 
 
 def products(convolution: Convolution, image: Array, kernel: Array, result: Array) -> int | None:

@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from tfcompare.hlo.convolution import DIMENSION_NUMBERS, dimension_labels
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET
 from tfcompare.hlo.names import plain_instruction
 from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
@@ -62,7 +63,8 @@ def expressions(program: Program, rows: Int64) -> list[str]:
     """Instructions with their results, operands and what they call.
 
     For instance `%sum = f32[8] fusion(f32[8,4] %x), kind=kInput, calls=%fused_computation`; `sharding={…}` says how it
-    is divided among devices. Long ones are shortened.
+    is divided among devices, `dim_labels=…` what the dimensions of a convolution are (`dimension_labels`). Long ones
+    are shortened.
     Raises `NotAProfile` for damage.
     """
     operands = _texts_in(program.operands, rows, lambda some: _values(program, some), "?")
@@ -89,13 +91,18 @@ def expressions(program: Program, rows: Int64) -> list[str]:
 
 
 def _plain_attributes(program: Program, rows: Int64) -> list[str]:
-    """`, is_stable=true` for a sort: the attributes that are numbers or flags."""
+    """`, is_stable=true` for a sort: the attributes that are numbers or flags, and the dimensions of convolutions."""
     shown = {**_SHOWN_NUMBERS, **_SHOWN_FLAGS}
     listed, numbers = list(shown.items()), program.fields(rows, *shown)[:, :, 2]
     out = [""] * len(rows)
     for at, which in np.argwhere(numbers).tolist():
         field, name = listed[which]
         out[at] += f", {name}={'true' if field in _SHOWN_FLAGS else numbers[at, which]}"
+    dimensions = program.fields(rows, DIMENSION_NUMBERS)[:, 0]
+    for at in np.flatnonzero(dimensions[:, 0] > 0).tolist():
+        content = program.content(dimensions[at])
+        if content is not None and (labels := dimension_labels(content)):
+            out[at] += f", dim_labels={labels}"
     return out
 
 

@@ -13,7 +13,7 @@ from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTab
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
-from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS, OP_STATS, OP_STEPS
+from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS, OP_SHAPES, OP_STATS, OP_STEPS
 from tfcompare.schema.runs import (
     DEVICE_BUSY_PARTS,
     HOSTS,
@@ -54,6 +54,7 @@ __all__ = [
     "OF_EACH",
     "OF_EACH_HOST",
     "OP_PROFILE",
+    "OP_SHAPES",
     "OP_STATS",
     "OP_STEPS",
     "RECORDED",
@@ -81,7 +82,7 @@ __all__ = [
 ]
 
 _TABLES = (
-    *(RUN_INFO, RECORDED, STEPS, SLOW_STEPS, HOSTS, OP_STATS, OP_STEPS, HOST_ANNOTATIONS, IDLE_GAPS),
+    *(RUN_INFO, RECORDED, STEPS, SLOW_STEPS, HOSTS, OP_STATS, OP_STEPS, OP_SHAPES, HOST_ANNOTATIONS, IDLE_GAPS),
     *(KERNEL_STATS, KERNEL_STEPS, COPIES, HLO_OPS, HLO_TEXTS, HLO_PROGRAMS, OP_PROFILE, HLO_MEMORY, COMPILATIONS),
     *(MEMORY_SUMMARY, MEMORY_TIMELINE, MEMORY_PEAK, INPUT_PIPELINE, TF_DATA_PIPELINES, TF_DATA_CALLS, TF_DATA),
 )

@@ -41,6 +41,22 @@ OP_STEPS = Table(
     has_diff=False,
 )
 
+OP_SHAPES = Table(
+    "op_shapes",
+    "One row for each array that an op is known to make or use: of an op of XLA programs those of its instruction with "
+    "most self time, of another op the result for which it allocated memory most often.",
+    (HOST_KEY, OP_NAME_KEY)
+    + columns("""
+        tensor key | Array | `result`, or an operand: `operand 1`, `operand 2`, …; arrays of tuples are counted one by
+            one.
+        shape text | Shape | Its type and dimensions in XLA's notation, e.g. `f32[3,3,512,128]`.
+        dimensions text | Dimensions | What its dimensions are, where the op tells: `batch`, `height`, `width`,
+            `channels`, `filters`, `sequence`, else their position, from 0; empty where it tells none.
+        occurrences sum int64 | Occurrences | Executions of the instruction, or allocations of the result.
+    """),
+    has_diff=False,
+)
+
 ANNOTATION = "annotation"
 FUNCTION = "Python function"
 

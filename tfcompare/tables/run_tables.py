@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfcompare import schema
 from tfcompare.errors import Unknown
+from tfcompare.frames import table_of_hosts
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.schema.runs import ABSENT, OPS
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -20,6 +22,7 @@ from tfcompare.tables.kernel_stats import hlo_ops_in_steps, kernel_stats_in_step
 from tfcompare.tables.memory_timeline import timeline_of_events
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OP
+from tfcompare.tables.op_shapes import op_shapes
 from tfcompare.tables.op_stats import OpTables, op_stats_in_steps, wall_times
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_kinds import StepKinds
@@ -108,6 +111,13 @@ class RunTables(HostFrames):
         if name == "kernel_steps":
             cells = self.host_table("kernel_cells", host=host).drop(columns="host")
             return kernel_steps(self.host_table("kernel_stats", host=host), cells)
+        if name == "op_shapes":
+            hosts = self.select(host)
+            memory, counts = table_of_hosts("memory_events", hosts)
+            names = pa.array([one.host for one in hosts], pa.string())
+            of_rows = np.repeat(np.arange(len(hosts), dtype=np.int32), counts)
+            memory = memory.append_column("host", pa.DictionaryArray.from_arrays(of_rows, names))
+            return op_shapes(memory, *(self.host_table(one, host=host) for one in ("hlo_ops", "op_parts")))
         if name == "op_profile":
             return op_profile(self.host_table("hlo_ops", host=host))
         if name == "input_pipeline":
