@@ -39,7 +39,11 @@ _Names = tuple[str, str]
 
 
 def group_kernels(
-    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[ManualChoice] = ()
+    diff: pd.DataFrame,
+    by: KernelGrouping,
+    judge: GroupJudge | None = None,
+    manual_pairs: Sequence[ManualChoice] = (),
+    counted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """A diff of `kernel_stats` grouped by `kernel_name`, `op_name`, or both (`kernel_and_op`).
 
@@ -48,7 +52,8 @@ def group_kernels(
     matched under two names count under the baseline's name, and so do other rows of the same kernel or op. One that
     XLA named after an instruction is the same only in the same op; different kernels of one name get names such as
     `fusion_3 → fusion_5` or `fusion_3 (candidate's)`.
-    `manual_pairs` are the manual choices with which the diff (of one candidate) was made.
+    `manual_pairs` are the manual choices with which the diff (of one candidate) was made; `counted` is the result of
+    `counted_under`, if it is known.
 
     Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
     `_candidate` and, except for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` if names differ),
@@ -60,7 +65,7 @@ def group_kernels(
     if by not in KEYS:
         raise Unknown("grouping", by, list(KEYS))
     parts = {metric.name: _PARTS[metric.kind] for metric in KERNEL_STATS.metrics if metric.kind in _PARTS}
-    counted = counted_under(diff, by, manual_pairs)
+    counted = counted_under(diff, by, manual_pairs) if counted is None else counted
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
     judged = None if judge is None else Judged(KERNEL_STATS.name, _TOTAL, judge)
     groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)

@@ -39,6 +39,14 @@ def with_kernel_terms(
     return with_work_terms(groups.assign(**columns), measured).drop(columns=list(columns))
 
 
+def without_work(groups: pd.DataFrame) -> pd.DataFrame:
+    """As `with_kernel_terms`, of runs without compiled programs, whose ops have no known work."""
+    unknown = {f"{name}_{role}": np.nan for name in _COSTS for role in SIDES} | {
+        f"{_BOUND}_{role}": "" for role in SIDES
+    }
+    return with_work_terms(groups.assign(**unknown), OF_KERNELS).drop(columns=list(unknown))
+
+
 def _of_side(kernels: pd.DataFrame, role: str, absent: str, ops: pd.DataFrame, *, per_op: bool) -> pd.DataFrame:
     """`_COSTS` and `_BOUND` of the kernels that a side has; missing where they are not attributed. With `per_op`, the
     first kernel of an op has the work of all, and the others have none."""

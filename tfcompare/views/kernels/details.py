@@ -14,7 +14,7 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.kernel_groups import KEYS, KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_names import kernel_labels
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.work.kernel_work import with_kernel_terms
+from tfcompare.compare.work.kernel_work import with_kernel_terms, without_work
 from tfcompare.text import as_code
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
@@ -38,12 +38,13 @@ def rows_of(pair: Pair, by: By) -> pd.DataFrame:
     rows = diff = pair.diff("kernel_stats")
     group_of = pd.Series(diff.index, diff.index)
     if by != "launch":
-        rows = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
-        groups = rows[KEYS[by]].reset_index(names="group")
         counted = counted_under(diff, by, pair.manual_pairs)
+        rows = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs, counted)
+        groups = rows[KEYS[by]].reset_index(names="group")
         group_of = counted.merge(groups, on=KEYS[by], how="left")["group"].set_axis(diff.index)
-    rows = with_kernel_terms(rows, diff, group_of, pair.diff(), per_op=by == "op_name")
-    return with_ranks_and_shares(rows)
+    if not all(map(len, pair.tables("hlo_ops"))):
+        return with_ranks_and_shares(without_work(rows))
+    return with_ranks_and_shares(with_kernel_terms(rows, diff, group_of, pair.diff(), per_op=by == "op_name"))
 
 
 @cached_per_pair
