@@ -140,8 +140,11 @@ def test_real_runs_have_a_kind_of_step_for_each_of_their_programs(name: str) -> 
 
 
 def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> None:
-    text, facts, links = blocks(pairs_of(compared())[0])
+    text, facts, memory, links = blocks(pairs_of(compared())[0])
     assert isinstance(text, Text) and isinstance(facts, Facts) and isinstance(links, Links)
+    assert isinstance(memory, Facts)
+    assert [one.id for one in memory.findings] == ["step_kind_memory:multiply", "step_kind_memory:evaluate"]
+    assert [one.baseline for one in memory.findings] == [one.candidate for one in memory.findings], "equal programs"
     assert [link.parameters["step_kind"] for link in links.links] == ["multiply", "evaluate"]
     assert text.text == (
         "The steps are of 2 kinds, in another mix on each side, so the time of all of them says little. Ops and "
@@ -202,8 +205,9 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
-    facts, _ = blocks(pairs_of(compared(FIFTH, FIFTH))[0])
+    facts, memory, _ = blocks(pairs_of(compared(FIFTH, FIFTH))[0])
     assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
+    assert isinstance(memory, Facts) and all(len(row) == 2 for row in memory.rows)
     assert not list(blocks(pairs_of(compared_runs("jax_filters_128_32", "jax_filters_16_8"))[0]))
 
 

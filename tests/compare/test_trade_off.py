@@ -16,6 +16,7 @@ from tfcompare.compare.steps.peak_memory import ALLOCATED, OF_RUN, PLANNED, peak
 from tfcompare.compare.steps.trade_off import DEVICE_TIME, HOST_TIME, STEP_TIME, Change, outer_scopes, trade_off
 from tfcompare.comparison import compare
 from tfcompare.run import Run
+from tfcompare.views import answer
 from tfcompare.views.steps.headline import headline
 
 STORE, RECOMPUTE = (f"h100_{name}_activations" for name in ("store", "recompute"))
@@ -72,6 +73,14 @@ def test_the_other_kind_is_found_where_the_first_has_no_trade_off() -> None:
     assert pair.main_kind is not None and pair.main_kind.name == "train"
     assert found is not None and (found.kind, found.saved.delta) == ("eval", -600 * MB)
     assert "eval" not in " ".join(headline(pair).others), "its time is told with its memory"
+
+
+def test_the_peak_of_the_run_is_said_of_no_kind() -> None:
+    pair = pair_of(in_turn(1000, 600 * MB), in_turn(1000, 600 * MB, eval_bytes=500 * MB))
+    assert "the peak memory of B, with steps of all kinds, is 0.700× that of A" in answer.headline(pair).replace(
+        "T", "t"
+    )
+    assert "for steps of `train`" in answer.headline(pair)
 
 
 @pytest.mark.parametrize(

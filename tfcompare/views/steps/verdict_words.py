@@ -124,7 +124,8 @@ def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str,
     if all(peak > 0 for peak in peaks) and abs(peaks[1] - peaks[0]) >= WORTH_IT * max(peaks):  # NaN where unknown
         before, after = map(format_bytes, peaks)
         ratio = format_ratio(peaks[1] / peaks[0])
-        whole = "" if pair.candidate.choice.kind is None else ", with steps of all kinds,"
+        is_of_kind = pair.candidate.choice.kind is not None or pair.main_kind is not None
+        whole = ", with steps of all kinds," if is_of_kind else ""
         yield f"the peak memory of {theirs}{whole} is {ratio} that of {ours} ({after} vs {before})"
     for side, name in zip(pair.sides, names, strict=True):
         found = growth_in(pair, side)

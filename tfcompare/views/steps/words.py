@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.pair import Pair
+from tfcompare.compare.stats.verdict import verdict_on_size
+from tfcompare.compare.steps.peak_memory import ALLOCATED, PLANNED, peak_memory_of_steps
 from tfcompare.compare.steps.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
 from tfcompare.tables.slow_steps import BEYOND_SECOND
 from tfcompare.tables.step_times import Window, position_of, run_steps
 from tfcompare.text import as_code
-from tfcompare.units import MISSING, format_count, format_percent, format_ratio, format_time_us, format_value, ratio_of
+from tfcompare.units import (
+    MISSING,
+    format_bytes,
+    format_count,
+    format_delta,
+    format_percent,
+    format_ratio,
+    format_time_us,
+    format_value,
+    ratio_of,
+)
 from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
 from tfcompare.views.steps.attribution_words import PART_WORDS, code
 from tfcompare.views.steps.figures import between_steps_changed, dispatch_us
@@ -28,6 +40,10 @@ _BETWEEN_WORTH_SAYING = 0.1
 """The share of the window above which time between steps is mentioned even if it did not change."""
 _OVERLAP_WORTH_SAYING = 0.01
 """The share of the period from which step time × throughput is visibly more than 1."""
+_MEMORY_HELP = (
+    f"{PLANNED}: the largest peak of device memory that XLA planned for a program that runs in steps of the kind. "
+    f"{ALLOCATED.capitalize()}: the most that any memory has in use after an allocation in these steps."
+)
 _HELP = (
     "A step's kind is the name of its marker, such as train or eval, where there are several; else the compiled "
     "programs that ran in it. The headline is on the kind with most time that both runs have. Ops, kernels and "
@@ -197,7 +213,8 @@ def dispatch_sentence(pair: Pair) -> str:
 
 
 def blocks(pair: Pair) -> Iterator[Block]:
-    """A row for each kind, that with most time first, and what it means; nothing where all steps are of one kind."""
+    """A row for each kind, that with most time first, and what it means; the peak memory of each that both runs have,
+    where it is known. Nothing where all steps are of one kind."""
     found = pair.step_kinds
     if not found:
         return
@@ -222,7 +239,26 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if not pair.is_single:
         header += ["Ratio", "95 % CI", "Verdict"]
     yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
+    yield from _memory(pair, found)
     yield Links([Link(f"Only steps of {one.name}", "overview", {"step_kind": one.name}) for one in found])
+
+
+def _memory(pair: Pair, kinds: list[StepKind]) -> Iterator[Block]:
+    """The peak memory in the steps of each kind, with what was measured."""
+    cells, findings = [], []
+    for one in kinds:
+        if (memory := peak_memory_of_steps(pair, one.name)) is None:
+            continue
+        ours, theirs = memory.peaks
+        label, sizes = f"{one.name}, {memory.measured}", [*map(format_bytes, memory.peaks)]
+        change = [format_delta(theirs - ours, "bytes"), format_ratio(ratio_of(ours, theirs))]
+        cells.append([label, sizes[0]] if pair.is_single else [label, *sizes, *change])
+        before, word = (math.nan, "") if pair.is_single else (ours, verdict_on_size(ours, theirs))
+        key = f"step_kind_memory:{one.name}"
+        findings.append(Finding(key, label, "bytes", before, theirs, word, more="memory", is_alone=pair.is_single))
+    if cells:
+        header = ["Kinds of steps, peak memory", *pair.headings, *([] if pair.is_single else ["Change", "Ratio"])]
+        yield Facts(header, cells, range(1, len(header)), findings=findings, help=_MEMORY_HELP)
 
 
 def _sentence(found: list[StepKind], *, has_common: bool) -> str:
