@@ -20,6 +20,7 @@ from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
 from tfcompare.views.columns import row_keys
 from tfcompare.views.kernels.figures import COUNT, TIME, with_ranks_and_shares
 from tfcompare.views.ops import op
+from tfcompare.views.ops.shapes import kernels_with_shapes
 from tfcompare.views.view import CHANGE, by_role, cached_per_pair
 
 By = KernelGrouping | Literal["launch"]
@@ -33,11 +34,11 @@ NO_OP = "(no op)"
 
 @cached_per_pair
 def rows_of(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, aggregated, with ranks and shares."""
+    """The diff of the pair's kernels, aggregated, with ranks, shares and the shapes of their ops."""
     diff = pair.diff("kernel_stats")
     if by != "launch":
         diff = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
-    return with_ranks_and_shares(diff)
+    return kernels_with_shapes(pair, with_ranks_and_shares(diff))
 
 
 @cached_per_pair

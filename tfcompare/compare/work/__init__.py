@@ -1,0 +1,1 @@
+"""What changed in the work that two programs do, apart from how long it takes."""
