@@ -116,9 +116,9 @@ def test_a_comparison_shows_the_answer_first() -> None:
     assert heads(shown) == ["Key figures", "Why", "Average step", "Largest changes"]
     assert "Step time | 213 ms | 10.9 ms | −202 ms | 0.0513×" in shown
     assert shown[-8:-6] == [
-        "Largest changes, self time per step | Change | Baseline | Candidate | Ratio | 95 % CI | Verdict",
+        "Largest changes, self time per step | Change | Baseline | Candidate | Ratio | 95 % CI | Verdict | Shape",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | −130 ms | 131 ms | 1.28 ms | 0.00977× | "
-        "0.00601×–0.0159× | ▼ likely faster",
+        "0.00601×–0.0159× | ▼ likely faster | [3,3,512,3] → [3,3,16,3]",
     ]
     assert shown[-2] == "340 more ops changed."
     assert shown[-1].startswith("Peak memory −99.8 MB: above all ")

@@ -123,6 +123,8 @@ def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[st
             found |= {"delta": one.candidate - one.baseline, "ratio": ratio_of(one.baseline, one.candidate)}
         if one.word:
             found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
+        if one.shape:
+            found["shape"] = one.shape
         values.append(found | _more(one.more, words))
     return values
 

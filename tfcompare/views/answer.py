@@ -29,6 +29,7 @@ from tfcompare.views.kernels.clock_change import clock_change
 from tfcompare.views.memory import peak as memory_peak
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import main_side, top_ops
+from tfcompare.views.ops.shapes import SHAPE, ops_with_shapes, shape_column
 from tfcompare.views.pair_words import not_compared
 from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
@@ -281,18 +282,21 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     if pair.is_single:
         yield _longest(pair, per, top)
         return
-    diff = pair.diff()
+    diff = ops_with_shapes(pair)
     every = largest_changes(diff, n=len(diff))
     if every.empty:
         yield Text(not_compared(pair) or "No op changed its self time.")
         return
     found = every.head(top or len(every))
+    has_shapes = bool(shape_column(found))
     header = [f"Largest changes, {per}", "Change", *pair.headings, "Ratio", "95 % CI", "Verdict"]
-    cells = [_change(pair, row) for _, row in found.iterrows()]
+    header += ["Shape"] if has_shapes else []
+    cells = [[*_change(pair, row), *([_shape(row) or MISSING] if has_shapes else [])] for _, row in found.iterrows()]
     tones = list(map(tone_of, found["verdict"], found["evidence"]))
     findings = [_finding(pair, row) for _, row in found.iterrows()]
     note, opens = _note(pair, found, len(every)), _opens(pair, found)
-    yield Facts(header, cells, range(1, 6), tones, (5, 2, 3), note, findings, opens, _SELF_TIME, "change")
+    optional = (*((7,) if has_shapes else ()), 5, 2, 3)
+    yield Facts(header, cells, range(1, 6), tones, optional, note, findings, opens, _SELF_TIME, "change")
 
 
 def _opens(pair: Pair, rows: pd.DataFrame) -> Opens:
@@ -343,7 +347,12 @@ def _finding(pair: Pair, row: pd.Series) -> Finding:
     )
     rests_on = row["evidence"] if isinstance(row["evidence"], str) else ""
     interval = None if math.isnan(low) else (low, high)
-    return Finding(_op_id(row), name, "µs", ours, theirs, str(word), rests_on, interval, "op_stats")
+    key, more = _op_id(row), "op_stats"
+    return Finding(key, name, "µs", ours, theirs, str(word), rests_on, interval, more, shape=_shape(row))
+
+
+def _shape(row: pd.Series) -> str:
+    return row[SHAPE] if isinstance(row[SHAPE], str) else ""
 
 
 def _change(pair: Pair, row: pd.Series) -> list[str]:

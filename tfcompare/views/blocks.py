@@ -26,7 +26,8 @@ class Finding:
 
     `id` is the same in every comparison. `word` and `evidence` are those of `compare.stats.verdict`, or `word` is
     `added` or `removed`; `interval` is that of the ratio; empty and None without a verdict. `more` is the view that
-    shows more. What `is_alone` has no two sides, and is the candidate's.
+    shows more. What `is_alone` has no two sides, and is the candidate's. `shape` is that of the op's
+    array on both sides.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Finding:
     interval: tuple[float, float] | None = None
     more: str = ""
     is_alone: bool = False
+    shape: str = ""
 
 
 @dataclass(frozen=True)

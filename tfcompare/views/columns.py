@@ -69,12 +69,15 @@ OF_A_DIFF = {
         peak_size_bytes level bytes | At the peak | The buffer's size if it is live when its memory space is fullest,
             else 0; they add up to the peak.
         cumulative_share level share | Cumulative share | Share of this op and all above it.
+        array_shape text | Shape | Dimensions of the op's result on both sides, or of its first operand that differs if
+            the result does not, with types where these differ; once if equal; empty where the profile names none.
     """)
 }
 """Columns that a diff, or TensorBoard's order, adds to the columns of a table."""
 
 TEXT_LETTERS = 20
 NAME_LETTERS = 28
+_LETTERS = {"array_shape": 32}  # of an image before and after
 NAMES = ("op_name", "kernel_name", "scope")
 MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS = 4, 2
 SCOPE_MARK = " ‹ "
@@ -130,7 +133,7 @@ def shown(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
         if base in NAMES:
             meaning = f"{column.meaning} {INNERMOST_FIRST}"
             return Shown(name, "", label, meaning, "text", is_name=True, letters=NAME_LETTERS)
-        return Shown(name, "", label, column.meaning, "text")
+        return Shown(name, "", label, column.meaning, "text", letters=_LETTERS.get(name, TEXT_LETTERS))
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline

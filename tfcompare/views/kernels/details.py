@@ -21,6 +21,7 @@ from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
 from tfcompare.views.columns import row_keys
 from tfcompare.views.kernels.figures import COUNT, TIME, with_ranks_and_shares
 from tfcompare.views.ops import op
+from tfcompare.views.ops.shapes import kernels_with_shapes
 from tfcompare.views.view import CHANGE, by_role, cached_per_pair
 
 By = KernelGrouping | Literal["launch"]
@@ -34,7 +35,7 @@ NO_OP = "(no op)"
 
 @cached_per_pair
 def rows_of(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, aggregated, with what each change is made of, ranks and shares."""
+    """The diff of the pair's kernels, aggregated, with terms of each change, ranks, shares and their ops' shapes."""
     rows = diff = pair.diff("kernel_stats")
     group_of = pd.Series(diff.index, diff.index)
     if by != "launch":
@@ -43,8 +44,9 @@ def rows_of(pair: Pair, by: By) -> pd.DataFrame:
         groups = rows[KEYS[by]].reset_index(names="group")
         group_of = counted.merge(groups, on=KEYS[by], how="left")["group"].set_axis(diff.index)
     if not all(map(len, pair.tables("hlo_ops"))):
-        return with_ranks_and_shares(without_work(rows))
-    return with_ranks_and_shares(with_kernel_terms(rows, diff, group_of, pair.diff(), per_op=by == "op_name"))
+        return kernels_with_shapes(pair, with_ranks_and_shares(without_work(rows)))
+    with_terms = with_kernel_terms(rows, diff, group_of, pair.diff(), per_op=by == "op_name")
+    return kernels_with_shapes(pair, with_ranks_and_shares(with_terms))
 
 
 @cached_per_pair

@@ -13,6 +13,7 @@ from tfcompare import schema
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import group_copies, largest_changes
 from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code
@@ -50,10 +51,11 @@ from tfcompare.views.kernels.details import (
 from tfcompare.views.kernels.figures import COUNT, TIME
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shares, with_words
+from tfcompare.views.ops.shapes import shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel",
@@ -216,13 +218,13 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         schema.KERNEL_STATS,
         "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
         largest_first(pair, schema.KERNEL_STATS, rows),
-        _columns(options.by, [] if pair.is_single else term_columns(rows), every=False),
-        every=_columns(options.by, [] if pair.is_single else TERMS, every=True),
+        [*_columns(options.by, [] if pair.is_single else term_columns(rows), every=False), *shape_column(rows)],
+        every=[*_columns(options.by, [] if pair.is_single else TERMS, every=True), *shape_column(rows)],
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), kernel_key),
         sums_per=pair.sums_per(per_occurrence=options.per_launch),
-        everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
+        everything=lambda: pd.concat([rows_of(one, "launch") for one in pairs_of(pair.among)], ignore_index=True),
         readings=display_names(pair),
     )
 

@@ -24,6 +24,7 @@ from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.text import as_code
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.key_figures import KeyFigure
+from tfcompare.views.ops.shapes import ops_with_shapes
 from tfcompare.views.ops.work_words import work_words
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ ROW_COLUMNS = ("rank", "avg_time_us", "avg_self_time_us", "self_share", "cumulat
 
 def ops_of(pair: Pair, *, idle: bool) -> pd.DataFrame:
     """The diff of ops with each side's ranks, averages and shares."""
-    return pair.cached(("ops", idle), lambda: side_by_side(pair.diff(), idle=idle)).copy(deep=False)
+    return pair.cached(("ops", idle), lambda: side_by_side(ops_with_shapes(pair), idle=idle)).copy(deep=False)
 
 
 def groups_of(pair: Pair, by: Grouping, *, idle: bool) -> pd.DataFrame:

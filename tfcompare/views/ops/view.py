@@ -14,6 +14,7 @@ from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import Grouping, largest_changes, without_idle
 from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.text import as_code
 from tfcompare.views import bars, shares
@@ -36,6 +37,7 @@ from tfcompare.views.ops import annotations as host_annotations
 from tfcompare.views.ops import figures as op_figures
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import groups_of, ops_of
+from tfcompare.views.ops.shapes import shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
@@ -45,7 +47,7 @@ from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.figures import has_step_times
 from tfcompare.views.steps.part_charts import part_waterfall
 from tfcompare.views.verdict_marks import colours_of_change
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, everything, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, largest_first
 from tfcompare.views.xla import figures as unknown_costs
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
@@ -175,7 +177,9 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.op_key) if options.by == "op_name" else None,
         sums_per=pair.sums_per(per_occurrence=options.per_occurrence),
-        everything=partial(everything, pair, schema.OP_STATS, partial(op_figures.side_by_side, idle=options.idle)),
+        everything=lambda: pd.concat(
+            [ops_of(one, idle=options.idle) for one in pairs_of(pair.among)], ignore_index=True
+        ),
     )
 
 
@@ -194,6 +198,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
         names += [*shares_of[:1], *occurrences[:1]]
     elif options.per_occurrence and not every:
         names += occurrences
+    names += shape_column(rows)
     names += [] if pair.is_single else TERMS if every else term_columns(rows)
     if every:
         names += ["sums_of"] if pair.of_each else []

@@ -21,6 +21,7 @@ from tfcompare.views.advice.model import code
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.columns import Shown
 from tfcompare.views.ops.figures import with_words
+from tfcompare.views.ops.shapes import instructions_with_shapes, shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
@@ -164,6 +165,7 @@ def _every_instruction(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text(f"Only instructions of {as_code(label)}", clears=f"{GROUPS}row")
     texts = ["hlo_op", "category", "hlo_op_candidate", *by_role("op_name"), *by_role("source")]
     chosen = largest_first(pair, schema.HLO_OPS, with_words(within, options.filter, texts))
+    chosen = instructions_with_shapes(chosen)
     names, every = (_columns(pair, rows, chosen, every=is_whole) for is_whole in (False, True))
     yield Table(
         schema.HLO_OPS,
@@ -185,6 +187,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
     names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
     names += by_role(TIME, CHANGE)
+    names += shape_column(chosen) if every else []
     names += [] if pair.is_single else TERMS if every else term_columns(rows)
     costs = [*(["excess_us"] if has_peaks else [])]
     costs += ["flops_per_s", "bandwidth_bytes_per_s"] if pair.is_single or every else []
@@ -197,7 +200,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
         more = ("operational_intensity", "peak_flops_per_s", "peak_bytes_per_s", "is_rematerialized")
         names += [f"{name}_{role}" for name in (*more, "op_name", "source") for role in sides]
         names += ["hlo_op_candidate", "program", "program_candidate", "status", "match", "verdict"]
-    return names
+    return names if every else [*names, *shape_column(chosen)]
 
 
 def _times(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
