@@ -21,7 +21,6 @@ from tfcompare.views import bars, shares
 from tfcompare.views.blocks import (
     Beside,
     Block,
-    Cards,
     Chart,
     Choose,
     Details,
@@ -51,8 +50,8 @@ from tfcompare.views.kernels.figures import COUNT, TIME
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shares, with_words
 from tfcompare.views.options import option
-from tfcompare.views.pair_words import why_not_compared
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, everything, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel",
@@ -143,7 +142,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
         yield from _how_to_record(without)
     if sentence := headline(pair):
         yield Text(sentence, "headline")
-    yield Cards(figures(pair), pair.headings)
+    yield cards(pair, figures(pair))
     if outside := outside_of_steps(pair, "kernel_stats"):
         yield Text(outside, "quiet")
 
@@ -190,6 +189,8 @@ def headline(pair: Pair) -> str:
         return kernel_stats.sentence_alone(diff, pair.per_what)
     if pair.is_identical:
         return "Both runs are the same capture: no kernel differs."
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     return kernel_stats.kernel_sentence(diff, pair.per_what)
 
 

@@ -19,6 +19,7 @@ from tfcompare.compare.steps.step_time_verdict import JAX_STEP, knows_step_time,
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, time_in_common
 from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Headline:
 def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
     """What changed; `names` are what the runs are called, by default `Pair.names`."""
     ours, theirs = map(as_code, names or pair.names)
+    if pair.are_unrelated:
+        return Headline(DIFFERENT_PROGRAMS, (time_in_common(pair, (ours, theirs)),))
     named = zip((ours, theirs), pair.runs, strict=True)
     untimed = [f"{name}: {run.why_untimed}." for name, run in named if run.why_untimed]
     if untimed and pair.verdict != IDENTICAL:
@@ -74,6 +77,8 @@ def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
 
 def doubt(pair: Pair) -> str:
     """Why the headline is not a verdict on the program, in Markdown, to follow it; empty if it is one."""
+    if pair.are_unrelated:
+        return ""
     if all(knows_step_time(run.info) for run in pair.runs):
         verdict = pair.headline_verdict
         sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []

@@ -22,7 +22,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, S
 from tfcompare.views.columns import Shown
 from tfcompare.views.ops.figures import with_words
 from tfcompare.views.options import option
-from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_per_pair, cards, largest_first, without_rows
 from tfcompare.views.xla import charts, regrouped
 from tfcompare.views.xla import compiler as xla_compiler
@@ -145,6 +145,8 @@ def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
         return xla.sentence_alone(rows, name)
     if pair.is_identical:
         return "Both runs are the same capture: no program differs."
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     return xla.sentence(rows, name, pair.called)
 
 
