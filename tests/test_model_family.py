@@ -11,7 +11,9 @@ import pytest
 
 from tests.laws import mostly_thorough
 from tests.model_family.family import compared, found, pairs, recorded
+from tests.model_family.record import VARIANTS
 from tests.profiles import ROOT, compared_runs
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 
 PROBABLE = "probable"
@@ -43,6 +45,12 @@ def test_ops_that_exist_in_both_are_matched_rightly(baseline: str, candidate: st
     result = found(baseline, candidate)
     assert result.right >= least - 1e-9, "but for rounding of sums"
     assert result.wrong == {}
+
+
+@pytest.mark.parametrize("baseline", VARIANTS)
+def test_all_of_a_family_are_one_program(baseline: str) -> None:
+    compared_to = [pairs_of(compared(baseline, candidate))[0] for candidate in VARIANTS]
+    assert not any(pair.are_unrelated for pair in compared_to), "compiled or not, with other layers or names"
 
 
 @pytest.mark.parametrize(("baseline", "candidate"), DOUBTFUL)

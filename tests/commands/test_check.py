@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from tests.profiles import ROOT, SAMPLE_RUNS, SIMULATED_RUNS
+from tests.profiles import GPU_RUNS, ROOT, SAMPLE_RUNS, SIMULATED_RUNS
 from tfcompare.compare.check.conditions import forms, parse_condition
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS
 
 SMALL, AGAIN, LARGE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("16_8", "16_8_again", "512_128"))
 SMALL_GPU, LARGE_GPU = (str(SIMULATED_RUNS[f"filters_{name}_simulated"]) for name in ("16_8", "512_128"))
@@ -42,6 +43,14 @@ def test_a_run_against_itself_and_one_with_fewer_filters_pass(check) -> None:
     assert (status, err) == (0, "")
     assert out.splitlines()[0] == f"{SMALL} vs {SMALL}: passed ({len(ON_CHANGE)} passed)"
     assert check(LARGE, SMALL, "step_time>+5%", "peak_memory>+10%")[0] == 0
+
+
+@pytest.mark.parametrize("conditions", [(), ("step_time>+5%", "peak_memory<1GB")])
+def test_different_programs_are_not_judged(check, conditions: tuple[str, ...]) -> None:
+    status, out, err = check(*(str(GPU_RUNS[name]) for name in ("h100_16_8", "h100_store_activations")), *conditions)
+    assert status == 2
+    assert out.splitlines()[-1].startswith("NOT JUDGED: ")
+    assert err.startswith(f"tfcompare: {DIFFERENT_PROGRAMS}. Ops of both take ") and err.count("\n") == 1
 
 
 def test_every_form_on_cpu(check) -> None:

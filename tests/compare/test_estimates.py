@@ -213,7 +213,7 @@ PAIRS = [
     ("filters_512_128_simulated", "filters_16_8_simulated"),
     ("h100_store_activations", "h100_recompute_activations"),
     ("workers_balanced", "workers_slow_input"),
-    pytest.param("jax_filters_16_8", "workers_balanced", marks=pytest.mark.thorough),
+    pytest.param("jax_filters_16_8", "jax_filters_128_32", marks=pytest.mark.thorough),
 ]
 
 

@@ -41,7 +41,8 @@ after the other conditions.
 The last lines say what was not decided: NOT JUDGED with what to record, UNCLEAR with the smallest detectable change.
 
 Exit status: 0 passed (also if a condition is unclear), 1 a condition failed (with --strict also if one is unclear),
-2 bad input or not judged: a condition is untested or missing, and none failed. Without --fail-if nothing is judged: 0.
+2 bad input or not judged: a condition is untested or missing, and none failed, or the runs are of different programs.
+Without --fail-if nothing is judged: 0.
 """
 
 from __future__ import annotations
@@ -142,6 +143,11 @@ def run(arguments: argparse.Namespace) -> int:
         form = form_of(arguments.report)
         write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
     sys.stdout.flush()
+    if findings.pair.are_unrelated:
+        from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, time_in_common
+
+        common = time_in_common(findings.pair, ("the baseline", "the candidate"))
+        note(f"tfcompare: {DIFFERENT_PROGRAMS}. {common}")
     if findings.missing:
         note(text_of(f"tfcompare: {'; '.join(f'{f.text}: {f.reason}' for f in findings.missing)}"))
     return STATUSES[judgement.outcome]

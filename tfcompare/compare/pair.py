@@ -33,13 +33,14 @@ from tfcompare.compare.steps.iterations import ALIKE, Iterations, iterations_per
 from tfcompare.compare.steps.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
 from tfcompare.compare.steps.step_time_verdict import (
     SAME_CAPTURE,
+    UNRELATED,
     caveat,
     device_time_verdict,
     knows_step_time,
     step_time_verdict,
     time_verdict,
 )
-from tfcompare.compare.table_diff import are_together, count_steps, diff_of, side_rows, unjudged_ops
+from tfcompare.compare.table_diff import are_together, are_unrelated, count_steps, diff_of, side_rows, unjudged_ops
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.utilization import on_devices
@@ -235,6 +236,11 @@ class Pair:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
         return all(all(side.each(lambda run, host: run.tables.has_recorded_devices(host))) for side in self.sides)
 
+    @cached_property
+    def are_unrelated(self) -> bool:
+        """Whether the runs are of different programs, so that no verdict is given."""
+        return are_unrelated(self)
+
     def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The table of baseline and candidate, for the host that is compared or for all hosts."""
         ours, theirs = (side.run.table(name, host=side.host) for side in self.sides)
@@ -336,8 +342,9 @@ class Pair:
         kind."""
 
         def make() -> list[StepKind]:
-            if self.is_identical:
-                return [replace(one, verdict=SAME_CAPTURE) for one in self._kinds]
+            if self.is_identical or self.are_unrelated:
+                untested = SAME_CAPTURE if self.is_identical else UNRELATED
+                return [replace(one, verdict=untested) for one in self._kinds]
             why = caveat(self.mismatches, but=MIX)
             return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in self._kinds]
 
@@ -389,9 +396,8 @@ class Pair:
         Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
-        test = ChangeTest(spread_on(self, place), of=of, can_be_absent=True)
-        verdict = time_verdict(self.sides, times, test)
-        return verdict if self.is_identical else replace(verdict, caveat=caveat(self.mismatches))
+        found = time_verdict(self, times, ChangeTest(spread_on(self, place), of=of, can_be_absent=True))
+        return found if self.is_identical else replace(found, caveat=caveat(self.mismatches))
 
     def call_verdicts(self, pipelines: pd.DataFrame) -> list[CallVerdict]:
         """A verdict on the mean call for each matched row of the diff of `tf_data_pipelines`."""

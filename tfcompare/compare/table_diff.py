@@ -12,6 +12,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, diff_table
 from tfcompare.compare.groups.aggregate import Groups
+from tfcompare.compare.matching.overlap import Overlap, have_same_names, overlap_of
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import all_together, are_of_hosts, of_hosts_alone
@@ -47,6 +48,33 @@ def unjudged_ops(pair: Pair) -> pd.DataFrame:
     """The diff of ops per step as recorded, without verdicts."""
     make = partial(_diff_without_verdicts, pair, schema.OP_STATS, pair.sides_as_recorded)
     return pair.among.retain((pair.candidate.id, "unjudged ops"), make)
+
+
+def overlap(pair: Pair) -> Overlap:
+    """How much of the time is in ops that both sides have, and whether it is so little that the programs are different.
+    Where what ran on devices was not recorded on a side, it does not tell that."""
+
+    def make() -> Overlap:
+        is_alike = len({run.info.framework for run in pair.runs}) == 1
+        found = overlap_of(unjudged_ops(pair), recorded_alike=is_alike)
+        return found if pair.knows_devices else found._replace(are_unrelated=False)
+
+    return pair.among.retain((pair.candidate.id, "overlap"), make)
+
+
+def are_unrelated(pair: Pair) -> bool:
+    """Whether the runs are of different programs; by the names of the ops of a host on each side, else by `overlap`."""
+
+    def make() -> bool:
+        if pair.is_identical:
+            return False
+        if pair.manual_pairs or not all(run.host_names for run in pair.runs):
+            return overlap(pair).are_unrelated
+        hosts = (side.host or side.run.host_names[0] for side in pair.sides_as_recorded)
+        ours, theirs = (run.tables.table("op_stats", host=host) for run, host in zip(pair.runs, hosts, strict=True))
+        return not have_same_names(ours, theirs) and overlap(pair).are_unrelated
+
+    return pair.among.retain((pair.candidate.id, "unrelated"), make)
 
 
 def sure_ops(pair: Pair) -> Bools:

@@ -125,7 +125,9 @@ class ProfileCheck:
         from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 
         text = text_of_width(findings, ("the baseline", "this run"), judgement, None)
-        if any(finding.outcome == UNTESTED for finding in findings.found):
+        if findings.pair.are_unrelated:
+            text += f"If the program is another one now, write the baseline anew: {self._how_to_write}\n"
+        elif any(finding.outcome == UNTESTED for finding in findings.found):
             text += f"Mark each step by `with profile.step(i):`, then write the baseline anew: {self._how_to_write}\n"
         paths = shlex.join([str(self.baseline.folder), str(self.candidate)])
         text += f"What changed: tfcompare diff {paths}\n"

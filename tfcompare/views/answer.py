@@ -14,8 +14,9 @@ from tfcompare.compare.groups.fused_rows import row_name
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
-from tfcompare.compare.stats.verdict import SAME, UNCLEAR
+from tfcompare.compare.stats.verdict import SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.steps.step_time_verdict import step_time_us
+from tfcompare.compare.table_diff import overlap
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
@@ -30,7 +31,7 @@ from tfcompare.views.memory import peak as memory_peak
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import main_side, top_ops
 from tfcompare.views.ops.shapes import SHAPE, ops_with_shapes, shape_column
-from tfcompare.views.pair_words import not_compared
+from tfcompare.views.pair_words import not_compared, time_in_common
 from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
@@ -81,6 +82,9 @@ def answer(pair: Pair) -> Iterator[Block]:
 def first(pair: Pair) -> Iterator[Block]:
     """The verdict, the slowest host, why, and the key figures."""
     yield verdict(pair)
+    if pair.are_unrelated:
+        yield from figures(pair)
+        return
     yield from step_kinds.blocks(pair)
     found = attribution_of(pair)
     if found.host_sentence:
@@ -110,6 +114,8 @@ def _clock(pair: Pair) -> str:
 
 def memory(pair: Pair) -> Iterator[Block]:
     """What changed the peak memory, if it changed; where allocations do not tell, the buffers that XLA planned."""
+    if pair.are_unrelated:
+        return
     if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
         yield Text(sentence, more="memory")
     if memory_peak.names_no_op(pair):
@@ -154,7 +160,9 @@ def figures(pair: Pair) -> Iterator[Block]:
 
 
 def verdict(pair: Pair) -> Verdict:
-    """Faster or slower, by how much, and how sure; of a run alone, its step time."""
+    """Faster or slower, by how much, and how sure; of a run alone, its step time; nothing of different programs."""
+    if pair.are_unrelated:
+        return _of_different_programs(pair)
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_step_times, shown.values())):
         sentence, how = without_step_times(pair, shown)
@@ -180,6 +188,13 @@ def verdict(pair: Pair) -> Verdict:
     details = found.sensitivity.details() if found.sensitivity else ""
     badge = text_of(found.word, found.evidence), tone_of(found.word, found.evidence)
     return Verdict(*badge, headline(pair), list(filter(None, basis)), [step], STEP_TIME, details)
+
+
+def _of_different_programs(pair: Pair) -> Verdict:
+    """That there is no verdict, and how much of the time is in ops of both."""
+    ours, theirs = overlap(pair).shares
+    found = Finding("different_programs", "Time in ops of both", "share", ours, theirs, UNTESTED, more="op_stats")
+    return Verdict("", "neutral", headline(pair), [time_in_common(pair, pair.marked)], [found])
 
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
@@ -281,6 +296,8 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     per = f"self time per {pair.per_what}{', all hosts together' if several else ''}"
     if pair.is_single:
         yield _longest(pair, per, top)
+        return
+    if pair.are_unrelated:
         return
     diff = ops_with_shapes(pair)
     every = largest_changes(diff, n=len(diff))

@@ -14,6 +14,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import MISSING, format_bytes, format_ms
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS
 
 if TYPE_CHECKING:
     from tfcompare.compare.comparability import Mismatch
@@ -42,15 +43,21 @@ def caveats(pairs: Pairs) -> list[str]:
     """The most serious first: differences between the runs, remarks on each run, and units."""
     every = [] if pairs.is_single else pairs_of(pairs)
     found = [(pair, one) for pair in every for one in pair.mismatches]
+    other = [f"**{DIFFERENT_PROGRAMS}**{_which(pair)}" for pair in every if pair.are_unrelated]
     hard, soft = ([_sentence(*one) for one in found if one[1].is_hard is which] for which in (True, False))
     notes = map(as_markdown, pairs.notes)
     lost = [sentence for pair in every if (sentence := _lost_events(pair))]
-    return [*hard, *lost, *_remarks(pairs.runs), *soft, *notes]
+    return [*other, *hard, *lost, *_remarks(pairs.runs), *soft, *notes]
 
 
 def _sentence(pair: Pair, one: Mismatch) -> str:
-    which = f" ({as_code(pair.candidate.name)})" if len(pair.among.sides) > 2 else ""
-    return f"**{one.label}**{which}: {as_markdown(one.baseline)} vs {as_markdown(one.candidate)}; {one.meaning}"
+    values = f"{as_markdown(one.baseline)} vs {as_markdown(one.candidate)}"
+    return f"**{one.label}**{_which(pair)}: {values}; {one.meaning}"
+
+
+def _which(pair: Pair) -> str:
+    """The candidate, where there are several."""
+    return f" ({as_code(pair.candidate.name)})" if len(pair.among.sides) > 2 else ""
 
 
 def _lost_events(pair: Pair) -> str:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
+from tfcompare.compare.table_diff import overlap
 from tfcompare.text import as_code, capitalized
+from tfcompare.units import format_percent
+
+DIFFERENT_PROGRAMS = "Different programs: there is nothing to compare"
+
+
+def time_in_common(pair: Pair, names: tuple[str, str]) -> str:
+    """`Ops of both take 0.12 % of the device time in A and 11.4 % in B.`; `names` are those of the runs in Markdown."""
+    found = overlap(pair)
+    before, after = map(format_percent, found.shares)
+    what = "device time" if found.on_devices else "time of all ops"
+    return f"Ops of both take {before} of the {what} in {names[0]} and {after} in {names[1]}."
 
 
 def not_compared(pair: Pair) -> str:

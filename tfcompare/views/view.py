@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -61,8 +61,12 @@ def by_role(name: str, roles: Sequence[str] = SIDES) -> list[str]:
 
 
 def cards(pair: Pair, figures: Sequence[KeyFigure]) -> Cards:
-    """Key figures as cards; of a run alone, without a change."""
-    return Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
+    """Key figures as cards: of a run alone without a change, of different programs without one that is better."""
+    if pair.is_single:
+        figures = [one.alone() for one in figures]
+    elif pair.are_unrelated:
+        figures = [replace(one, better="neither") for one in figures]
+    return Cards(figures, pair.headings)
 
 
 def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:

@@ -174,7 +174,7 @@ def test_the_same_program_says_that_the_change_did_not_reach_the_compiler(tmp_pa
 def test_two_captures_of_one_program_have_the_same_program(tmp_path: Path) -> None:
     again = [*LAYERS[:-1], instruction("out.9", "negate", F32[8, 8], "dot.7")]
     said, rest = texts(pair_of(tmp_path, profile(*LAYERS), profile(*again)))
-    assert said == f"`jit_f` has the same instructions on both sides{UNREACHED}."
+    assert said == f"{UNREACHED}: `jit_f` has the same instructions on both sides."
     assert rest == "Nothing else that the profiles tell of differs."
 
 
@@ -221,7 +221,7 @@ def test_programs_of_one_side_are_named() -> None:
 
 def test_programs_of_all_hosts_count() -> None:
     tanh, sine = (host_of(("jit_f", 5, doing(one))) for one in ("tanh", "sine"))
-    same = f"`jit_f` has the same instructions on both sides{UNREACHED}."
+    same = f"{UNREACHED}: `jit_f` has the same instructions on both sides."
     uneven = "The hosts of B ran different programs under the name `jit_f`."
     assert said_of([tanh, tanh], [tanh, tanh + b""]) == [] == said_of([sine, tanh], [sine, tanh])
     assert said_of([tanh], [tanh, tanh]) == [same], "the rows of all hosts are one"
@@ -233,7 +233,9 @@ def test_programs_of_all_hosts_count() -> None:
 def test_another_donation_is_a_change() -> None:
     ours, theirs = ([host_of(("jit_f", 5, doing("tanh")), others=one)] for one in (b"", chunk(8, chunk(1, b""))))
     (said,) = said_of(ours, theirs)
-    assert said == "`jit_f`: 1 of 3 instructions differs; `x` with other attributes or operands."
+    assert said == "`jit_f`: 1 of 3 instructions differs; 1 input is donated."
+    (back,) = said_of(theirs, ours)
+    assert back == "`jit_f`: 1 of 3 instructions differs; 1 input is no longer donated."
 
 
 def test_without_anything_to_say_there_is_no_section() -> None:

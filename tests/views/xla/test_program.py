@@ -153,8 +153,8 @@ def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: P
     ]
     text, lines = sentence_and_diff(tmp_path / "added", profile(*LAYERS), profile(*added))
     assert text == (
-        "`jit_f`: 2 of 9 instructions differ: 1 added, 1 changed; `dot.7` with other attributes or operands; "
-        "1 `transpose` was added."
+        "`jit_f`: 2 of 9 instructions differ: 1 added, 1 changed; 1 `transpose` was added, for another layout; "
+        "`dot.7` with other attributes or operands."
     )
     assert [text for text in lines if text[0] in "+-"] == [
         "+ %transpose.1 = f32[8,8] transpose(f32[8,8] %w.2)",
@@ -163,8 +163,8 @@ def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: P
     ]
     text, mirrored = sentence_and_diff(tmp_path / "removed", profile(*added), profile(*LAYERS))
     assert text == (
-        "`jit_f`: 2 of 9 instructions differ: 1 removed, 1 changed; `dot.7` with other attributes or operands; "
-        "1 `transpose` was removed."
+        "`jit_f`: 2 of 9 instructions differ: 1 removed, 1 changed; 1 `transpose` was removed, for another layout; "
+        "`dot.7` with other attributes or operands."
     )
     assert sorted(text[2:] for text in mirrored if text[0] == "-") == sorted(
         text[2:] for text in lines if text[0] == "+"
@@ -181,7 +181,7 @@ def test_the_main_computation_is_first(tmp_path: Path) -> None:
         main = [*LAYERS[:-1], instruction("out.8", "fusion", shape, "dot.7", calls=(2, 3))]
         sides.append(profile(*main, called=called))
     assert sentence_and_diff(tmp_path, *sides) == (
-        "`jit_f`: 3 of 11 instructions differ; 3 instructions went from f32 to bf16.",
+        "`jit_f`: 3 of 11 instructions differ; `out.8` and 2 others went from f32 to bf16.",
         [
             "  … 4 equal instructions, then in %computation.1:",
             "  %layer.5 = f32[8,8] tanh(f32[8,8] %layer.4)",

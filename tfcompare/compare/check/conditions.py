@@ -20,7 +20,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN, percent
-from tfcompare.compare.steps.step_time_verdict import step_marker_call
+from tfcompare.compare.steps.step_time_verdict import UNRELATED, step_marker_call
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.schema import SIDES
 
@@ -191,7 +191,8 @@ class Findings:
         """
         outcomes = {f.outcome for f in self.found if f.condition is not None}
         if not outcomes:
-            return Judgement(NO_CONDITIONS)
+            is_comparable = not self.pair.are_unrelated
+            return Judgement(NO_CONDITIONS) if is_comparable else Judgement(NOT_JUDGED, (UNRELATED.reason,))
         if FAILED in outcomes:
             return Judgement(FAILED)
         unclear = [f for f in self.found if f.outcome == UNCLEAR]
@@ -268,7 +269,15 @@ def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
     for name in () if conditions else WITHOUT_CONDITIONS:
         every = _measured(pair, name)
         found += [Finding(name + _of_kind(measured), None, measured, measured.verdict.word) for measured in every]
-    return Findings(tuple(found), pair)
+    return Findings(tuple(map(_of_other_program, found) if pair.are_unrelated else found), pair)
+
+
+def _of_other_program(finding: Finding) -> Finding:
+    """The finding on runs of different programs: not judged."""
+    if finding.outcome == MISSING:
+        return finding
+    measured = replace(finding.measured, verdict=UNRELATED)
+    return replace(finding, measured=measured, outcome=UNTESTED, why_not_judged=UNRELATED.reason, instead="")
 
 
 def _measured(pair: Pair, metric: str, pattern: str = "") -> list[Measured]:

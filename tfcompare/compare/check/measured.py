@@ -103,7 +103,7 @@ def time_result(
 def tested(pair: Pair, ours: Sequence[Times], theirs: Sequence[Times], test: ChangeTest, kind: str = "") -> Measured:
     """As `time_result`, by this test; of the steps of one `kind`, if it is given."""
     test = pair.in_series(test, ours)
-    verdict = time_verdict(pair.sides, (ours, theirs), test)
+    verdict = time_verdict(pair, (ours, theirs), test)
     samples = Samples(test.of, (min(t.steps for t in ours), min(t.steps for t in theirs)), test.min_steps)
     return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples, kind=kind)
 

@@ -36,6 +36,8 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     if pair.is_identical:
         return rows_without_interval(len(groups.ratios), SAME)
     result = rows_without_interval(len(groups.ratios))
+    if pair.are_unrelated:
+        return result
     ours, theirs = (set(groups.number_of[side]) for side in SIDES)
     both = np.array(sorted(ours & theirs), np.int64)
     if not all(side.all_have_steps for side in pair.sides) or not both.size:

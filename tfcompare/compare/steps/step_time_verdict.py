@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfcompare.run import RunInfo
 
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
+UNRELATED = Verdict(UNTESTED, "the programs are different: there is nothing to compare")
 _STEP_TIME = ChangeTest(OF_HOSTS)
 _TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
 JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
@@ -29,6 +30,8 @@ def step_time_verdict(pair: Pair) -> Verdict:
     """The verdict on the step times of both sides."""
     if pair.is_identical:
         return IDENTICAL
+    if pair.are_unrelated:
+        return UNRELATED
     if not all(side.all_have_step_times for side in pair.sides):
         return no_steps(*pair.sides)
     ours, theirs = (side.step_times_us for side in pair.sides)
@@ -59,13 +62,16 @@ def in_headline(pair: Pair, times: Sequence[list[Times]]) -> Sequence[list[Times
     return [kinds.split(side, of_side)[at] for side, of_side in zip(pair.sides, times, strict=True)]
 
 
-def time_verdict(sides: tuple[Side, Side], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest) -> Verdict:
+def time_verdict(pair: Pair, times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest) -> Verdict:
     """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
-    if sides[0].run.content_id == sides[1].run.content_id:
+    if pair.is_identical:
         return SAME_CAPTURE
-    is_known = all(side.all_have_steps for side in sides) and all(one.steps for of_side in times for one in of_side)
-    if test.of == "steps" and not is_known and not all(side.all_have_step_times for side in sides):
-        return no_steps(*sides)
+    if pair.are_unrelated:
+        return UNRELATED
+    have_steps = all(side.all_have_steps for side in pair.sides)
+    is_known = have_steps and all(one.steps for of_side in times for one in of_side)
+    if test.of == "steps" and not is_known and not all(side.all_have_step_times for side in pair.sides):
+        return no_steps(*pair.sides)
     return test(*times)
 
 

@@ -22,7 +22,6 @@ from tfcompare.views import bars, shares
 from tfcompare.views.blocks import (
     Beside,
     Block,
-    Cards,
     Chart,
     Choose,
     Details,
@@ -54,8 +53,8 @@ from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shar
 from tfcompare.views.ops.shapes import shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
-from tfcompare.views.pair_words import why_not_compared
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, largest_first
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel",
@@ -146,7 +145,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
         yield from _how_to_record(without)
     if sentence := headline(pair):
         yield Text(sentence, "headline")
-    yield Cards(figures(pair), pair.headings)
+    yield cards(pair, figures(pair))
     if outside := outside_of_steps(pair, "kernel_stats"):
         yield Text(outside, "quiet")
 
@@ -193,6 +192,8 @@ def headline(pair: Pair) -> str:
         return kernel_stats.sentence_alone(diff, pair.per_what)
     if pair.is_identical:
         return "Both runs are the same capture: no kernel differs."
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     return kernel_stats.kernel_sentence(diff, pair.per_what)
 
 

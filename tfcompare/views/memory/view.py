@@ -12,7 +12,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code
 from tfcompare.views import links
-from tfcompare.views.blocks import Block, Cards, Choose, Link, Links, Section, Table, Text, later
+from tfcompare.views.blocks import Block, Choose, Link, Links, Section, Table, Text, later
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.links import Moment
 from tfcompare.views.memory import choice as memory_choice
@@ -25,7 +25,8 @@ from tfcompare.views.memory.curve import Align, Level
 from tfcompare.views.memory.figures import Part
 from tfcompare.views.memory.over_time import Span
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, by_role, largest_first, without_rows
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS
+from tfcompare.views.view import CHANGE, Make, View, by_role, cards, largest_first, without_rows
 from tfcompare.views.xla import changed_buffers
 
 HOW_TO_RECORD = (
@@ -92,7 +93,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 def _top(chosen: Chosen) -> Iterator[Block]:
     """The peaks in a sentence and as figures, and where they are in the timeline."""
     yield Text(headline(chosen), "headline")
-    yield Cards(figures(chosen), chosen.pair.headings)
+    yield cards(chosen.pair, figures(chosen))
     if sentence := memory_peak.moments(chosen):
         yield Text(sentence)
     if chosen.pair.baseline.choice.kind is not None:
@@ -105,6 +106,8 @@ def headline(chosen: Chosen) -> str:
     pair, memories, peaks = chosen.pair, chosen.memories, chosen.figures["peak_bytes"]
     if pair.is_single:
         return memory_sides.headline_alone(peaks[0], as_code(pair.baseline.name))
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     names = [as_code(name) for name in pair.called]
     if not memories.has_one_name:
         ids = (as_code(memory.memory_id) for memory in memories.memories if memory)

@@ -40,7 +40,7 @@ from tfcompare.views.ops.figures import groups_of, ops_of
 from tfcompare.views.ops.shapes import shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
-from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
 from tfcompare.views.shares import NARROW, WIDE, share_rows
 from tfcompare.views.steps import attribution as step_attribution
 from tfcompare.views.steps.attribution import attribution_of
@@ -141,6 +141,8 @@ def headline(pair: Pair) -> str:
     rows, per = ops_of(pair, idle=False), pair.per_what
     if pair.is_single:
         return op_figures.sentence_alone(rows, per)
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     return "Both runs are the same capture: no op differs." if pair.is_identical else op_figures.sentence(rows, per)
 
 

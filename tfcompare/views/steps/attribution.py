@@ -125,6 +125,8 @@ def attribution(pair: Pair) -> Attribution:
     means = step_time_us(pair.sides[0]), step_time_us(pair.sides[1])
     parts = with_other_hosts(part_means(*map(steps_of_captures, _attributed_sides(pair))), means)
     of_hosts = host_sentence(pair)
+    if pair.are_unrelated:
+        return Attribution(hosts, parts, None, "No breakdown: the programs are different.", of_hosts)
     if why := _why_none(*pair.runs) or ("" if has_both(parts) else "No breakdown: a run has no included step."):
         return Attribution(hosts, parts, None, why, of_hosts)
     waterfall = step_waterfall(parts)

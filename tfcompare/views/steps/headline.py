@@ -20,6 +20,7 @@ from tfcompare.compare.steps.trade_off import trade_off
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, time_in_common
 from tfcompare.views.steps.causes import cause
 from tfcompare.views.steps.trade_off_words import trade_off_sentence
 from tfcompare.views.steps.words import clause, rates, row_of
@@ -58,6 +59,8 @@ def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
     """What changed, and what the candidate does otherwise; `names` are what the runs are called, by default
     `Pair.names`."""
     ours, theirs = map(as_code, names or pair.names)
+    if pair.are_unrelated:
+        return Headline(DIFFERENT_PROGRAMS, (time_in_common(pair, (ours, theirs)),))
     found = _of_step_times(pair, (ours, theirs))
     beside = [cause(pair, (ours, theirs), is_subject=pair.headline_verdict.is_claim)]
     if found.is_on_all_steps:
@@ -95,6 +98,8 @@ def _of_step_times(pair: Pair, names: tuple[str, str]) -> Headline:
 
 def doubt(pair: Pair) -> str:
     """Why the headline is not a verdict on the program, in Markdown, to follow it; empty if it is one."""
+    if pair.are_unrelated:
+        return ""
     if all(knows_step_time(run.info) for run in pair.runs):
         verdict = pair.headline_verdict
         sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []

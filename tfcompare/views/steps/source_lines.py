@@ -31,8 +31,8 @@ _HELP = (
 
 
 def changes(pair: Pair) -> Iterator[Block]:
-    """The lines whose time changed most; nothing for a run alone, or where no line is known."""
-    if pair.is_single:
+    """The lines whose time changed most; nothing for a run alone, for different programs, or where no line is known."""
+    if pair.is_single or pair.are_unrelated:
         return
     lines = pair.cached("source lines", lambda: by_line(pair.instructions()))
     if lines.empty:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from itertools import groupby
@@ -16,10 +15,12 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_instruction
+from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.views.blocks import Block, Code, Section, Text
 from tfcompare.views.view import cached_per_pair
 from tfcompare.views.xla.memory import program_names
+from tfcompare.views.xla.program_words import Kinds, Pairs, kinds_of
 
 Programs = dict[tuple[str, str], pd.DataFrame]
 _NOTHING = pd.DataFrame()
@@ -36,13 +37,6 @@ MOST_INSTRUCTIONS = 20_000
 MOST_ALIKE = 500_000
 """Pairs of equal texts up to which all of them are looked at; above, difflib leaves out frequent texts (`autojunk`)."""
 _CONTEXT = 3
-_TYPE, _OPCODE = re.compile(r" = \(*([a-z][a-z\d]*)\["), re.compile(r" ([a-z][a-z\d-]*)\(")
-_PASSIVE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
-"""Opcodes that compute nothing: how many there are says nothing of what changed."""
-_MOST_KINDS = 3
-_MOST_NAMED = 2
-_Pairs = list[tuple[int, int]]
-"""Positions of instructions in baseline and candidate, −1 for none, in program order."""
 
 
 def section(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Section]:
@@ -65,7 +59,8 @@ def diff_of(pair: Pair, program: str, rows: pd.DataFrame) -> ProgramDiff | str:
         if is_too_large(*sides):
             counts = " and ".join(f"{size:,}" for size in sizes)
             return f"{name} has {counts} instructions: too many to compare, as most are not at the same place."
-        return program_diff(*sides)
+        ours, theirs = (_recomputed(rows, side, own) for side, own in zip(SIDES, sides, strict=True))
+        return program_diff(sides[0], sides[1], (ours, theirs))
 
     return pair.cached(("xla_program_diff", program), make)
 
@@ -113,6 +108,14 @@ def are_identical(pair: Pair) -> bool:
     return ours == theirs != set()
 
 
+def _recomputed(rows: pd.DataFrame, side: str, program: pd.DataFrame) -> int:
+    """How many instructions of a program, its rows of `hlo_programs`, compute a value again to save memory. `rows` are
+    those of all captures, whose programs may have other names."""
+    again = rows[rows[f"is_rematerialized_{side}"].astype("boolean").fillna(False).astype(bool)]
+    names = again["hlo_op"] if side == "baseline" else again["hlo_op_candidate"].fillna(again["hlo_op"])
+    return int(program["hlo_op"].isin(names).sum())
+
+
 def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The rows of `hlo_programs` of the program on both sides: of hosts between which it differs, else of the first."""
     found = [
@@ -132,7 +135,7 @@ class ProgramDiff:
     """How many instructions both sides have, each pair once, and how many were `added`, `removed` and `changed`.
 
     `lines` begin with `-` (baseline only), `+` (candidate only) or a space; those far from any difference are left out.
-    `kinds` say in a few words, as Markdown, what the differences are.
+    `kinds` say in a few words what the differences are.
     """
 
     instructions: int
@@ -140,7 +143,7 @@ class ProgramDiff:
     removed: int
     changed: int
     lines: Sequence[str]
-    kinds: Sequence[str] = ()
+    kinds: Kinds = field(default_factory=Kinds)
 
     @property
     def summary(self) -> str:
@@ -157,7 +160,7 @@ class ProgramDiff:
     @property
     def sentence(self) -> str:
         """The summary and the kinds of differences, as Markdown; empty if there are none."""
-        return "; ".join([self.summary, *self.kinds])
+        return "; ".join([self.summary, *self.kinds.telling, *self.kinds.others])
 
 
 def content(rows: pd.DataFrame) -> str:
@@ -172,8 +175,9 @@ def is_too_large(baseline: pd.DataFrame, candidate: pd.DataFrame) -> bool:
     return is_large and not _are_mostly_in_place(list(baseline["digest"]), list(candidate["digest"]))
 
 
-def program_diff(baseline: pd.DataFrame, candidate: pd.DataFrame) -> ProgramDiff:
-    """The instructions of one program on both sides, compared. The frames are its rows of `hlo_programs`.
+def program_diff(baseline: pd.DataFrame, candidate: pd.DataFrame, recomputed: tuple[int, int] = (0, 0)) -> ProgramDiff:
+    """The instructions of one program on both sides, compared. The frames are its rows of `hlo_programs`; `recomputed`
+    is how many instructions compute a value again on either side.
 
     Instructions are paired by digest and by name without its number. A pair is equal if its digests are, and if the
     instructions that both use or call are pairs, too; other pairs are changed.
@@ -183,67 +187,11 @@ def program_diff(baseline: pd.DataFrame, candidate: pd.DataFrame) -> ProgramDiff
     differing = [pair for pair, is_other in zip(pairs, differs, strict=True) if is_other]
     added, removed = (sum(pair[side] < 0 for pair in differing) for side in (0, 1))
     lines = list(_lines(baseline, candidate, pairs, differs))
-    kinds = list(_kinds(baseline, candidate, differing))
+    kinds = kinds_of(baseline, candidate, pairs, differing, recomputed)
     return ProgramDiff(len(pairs), added, removed, len(differing) - added - removed, lines, kinds)
 
 
-def _kinds(baseline: pd.DataFrame, candidate: pd.DataFrame, differing: _Pairs) -> Iterator[str]:
-    """What the differing instructions are: of another type, of another shape, more or fewer of an opcode."""
-    ours, theirs = (list(side["expression"]) for side in (baseline, candidate))
-    alike = [(at, to) for at, to in differing if at >= 0 <= to and _opcode(ours[at]) == _opcode(theirs[to])]
-    types: dict[tuple[str, str], list[str]] = {}
-    shapes, others = 0, []
-    for at, to in alike:
-        name = str(candidate["hlo_op"].iloc[to])
-        if (kinds := (_type(ours[at]), _type(theirs[to])))[0] != kinds[1]:
-            types.setdefault(kinds, []).append(name)
-        elif _shape(ours[at]) != _shape(theirs[to]):
-            shapes += 1
-        else:
-            others.append(name)
-    for (before, after), names in sorted(types.items(), key=lambda item: -len(item[1]))[:_MOST_KINDS]:
-        yield f"{_few(names)} went from {before} to {after}"
-    if shapes:
-        yield f"{shapes:,} of another shape"
-    if len(others) == len(differing) > _MOST_NAMED:
-        yield "all in attributes or operands"
-    elif others:
-        yield f"{_few(others)} with other attributes or operands"
-    counts = Counter(map(_opcode, ours)), Counter(map(_opcode, theirs))
-    changes = {one: [side[one] for side in counts] for one in {*counts[0], *counts[1]} - _PASSIVE}
-    changed = [one for one, (few, many) in changes.items() if few != many]
-    for one in sorted(changed, key=lambda one: (-abs(changes[one][1] - changes[one][0]), one))[:_MOST_KINDS]:
-        few, many = changes[one]
-        if few and many:
-            yield f"{few:,} {as_code(one)} became {many:,}"
-        else:
-            count = few or many
-            yield f"{count:,} {as_code(one)} {'was' if count == 1 else 'were'} {'added' if many else 'removed'}"
-
-
-def _few(names: Sequence[str]) -> str:
-    """The names, or how many they are."""
-    return " and ".join(map(as_code, names)) if len(names) <= _MOST_NAMED else f"{len(names):,} instructions"
-
-
-def _opcode(expression: str) -> str:
-    found = _OPCODE.search(expression)
-    return found[1] if found else ""
-
-
-def _type(expression: str) -> str:
-    """The element type of the result, of a tuple the first."""
-    found = _TYPE.search(expression)
-    return found[1] if found else ""
-
-
-def _shape(expression: str) -> str:
-    """The result's types and dimensions."""
-    found = _OPCODE.search(expression)
-    return expression[: found.start()].partition(" = ")[2] if found else expression
-
-
-def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> _Pairs:
+def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairs:
     """All instructions, paired by digest and then by name, or by name first where few digests are equal."""
     ours, theirs = ([list(side["digest"]), [*map(plain_instruction, side["hlo_op"])]] for side in (baseline, candidate))
     if 2 * (Counter(ours[0]) & Counter(theirs[0])).total() < min(len(baseline), len(candidate)):
@@ -287,7 +235,7 @@ def _are_mostly_in_place(ours: list[str], theirs: list[str]) -> bool:
     return len(ours) == len(theirs) and 2 * sum(map(eq, ours, theirs)) > len(ours)
 
 
-def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -> Iterator[bool]:
+def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: Pairs) -> Iterator[bool]:
     """Whether the instructions of each pair compute the same of the same."""
     columns = ([list(side[name]) for side in (baseline, candidate)] for name in ("digest", "operands"))
     (digests, other_digests), (operands, other_operands) = columns
@@ -304,7 +252,7 @@ def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -
         )
 
 
-def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, differs: list[bool]) -> Iterator[str]:
+def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: Pairs, differs: list[bool]) -> Iterator[str]:
     """The differing instructions with those around them, below the name of their computation, the main one first."""
     texts = [list(side["expression"]) for side in (baseline, candidate)]
     computations = _computations(baseline, candidate, pairs)
@@ -330,7 +278,7 @@ def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, diffe
         yield f"  … {len(pairs) - 1 - before:,} equal instructions"
 
 
-def _computations(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -> list[str]:
+def _computations(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: Pairs) -> list[str]:
     """The computation of each pair, by its name in the baseline if any of its instructions is there."""
     ours, theirs = (list(map(str, side["computation"])) for side in (baseline, candidate))
     counterpart: dict[str, str] = {}

@@ -24,7 +24,7 @@ from tfcompare.views.ops.figures import with_words
 from tfcompare.views.ops.shapes import instructions_with_shapes, shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
-from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_per_pair, cards, largest_first, without_rows
 from tfcompare.views.xla import charts, regrouped
 from tfcompare.views.xla import compiler as xla_compiler
@@ -147,6 +147,8 @@ def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
         return xla.sentence_alone(rows, name)
     if pair.is_identical:
         return "Both runs are the same capture: no program differs."
+    if pair.are_unrelated:
+        return f"{DIFFERENT_PROGRAMS}."
     return xla.sentence(rows, name, pair.called)
 
 
