@@ -32,8 +32,8 @@ from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
 from tfcompare.views.kernels.details import rows_of
-from tfcompare.views.ops.figures import ops_of, work_clause
-from tfcompare.views.ops.work_words import work_sentence
+from tfcompare.views.ops.figures import most_changed, ops_of
+from tfcompare.views.ops.work_words import work_done, work_sentence
 
 COLUMNS = (
     *("occurrences", "self_time_us", "total_time_us", "flops", "bytes_accessed", "flops_per_s"),
@@ -147,7 +147,9 @@ def test_a_matmul_of_an_eighth_of_the_rows_at_half_the_rate() -> None:
     assert row["work_rate_baseline"] == pytest.approx(2 * 4096**3 / 400e-6)
     assert row["work_rate_candidate"] == pytest.approx(2 * 512 * 4096**2 / 100e-6)
     assert work_sentence(row) == "Less work: 1/8 of the FLOPs at 1/2 of the rate (344 → 172 TFLOP/s)."
-    assert work_clause(pair) == "1/8 of the FLOPs at 1/2 of the rate (344 → 172 TFLOP/s) in `dense/dot_general`"
+    changed = most_changed(pair)
+    assert changed is not None
+    assert work_done(changed) == "1/8 of the FLOPs"
     (instruction_,) = pair.instructions().to_dict("records")
     assert_terms(pd.Series(instruction_), FLOPS, 1, 1 / 8, 2)
     assert instruction_["execution_time_us_ratio"] == pytest.approx(1 / 4)
@@ -215,7 +217,7 @@ def test_without_programs_only_how_often_is_known() -> None:
     assert row[RATIOS].tolist() == pytest.approx([2, math.nan, math.nan, 1], nan_ok=True)
     assert work_sentence(row) == "2× as often, about the same time each."
     assert work_sentence(only_op(pair_of(ours, ours))) == ""
-    assert work_clause(pair_of(ours, ours)) == ""
+    assert work_done(row) == ""
 
 
 def row_of(status: str = "matched", **sides: tuple[float | str, float | str]) -> pd.DataFrame:

@@ -53,6 +53,12 @@ def lone_layers(diff: pd.DataFrame) -> list[LoneLayer]:
     return sorted(found, key=lambda one: (-one.self_time_us, one.side, one.name))
 
 
+def layer_of(op_name: str) -> str:
+    """The innermost scope of an op, or the op's own name without any."""
+    scopes = list(_scopes(plain_paths([op_name])[op_name]))
+    return (scopes[-1] if scopes else op_name).rpartition("/")[2]
+
+
 def _all_of(scopes: Sequence[tuple[str, ...]], is_counted: Bools) -> set[str]:
     return {scope for own, counts in zip(scopes, is_counted.tolist(), strict=True) if counts for scope in own}
 

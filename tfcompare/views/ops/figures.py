@@ -18,10 +18,8 @@ from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.groups.aggregate import Grouping, group_diff, largest_changes, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import row_name_as_code, single_ops
 from tfcompare.compare.matching.manual import with_distinct_names
-from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.work.terms import OF_OPS, with_work_terms
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
-from tfcompare.text import as_code
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.shapes import ops_with_shapes
@@ -220,16 +218,11 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     return about
 
 
-def work_clause(pair: Pair) -> str:
-    """`1/64 of the FLOPs at 1/7 of the rate (…) in `decoder/conv`: of the op whose self time changed most, where most
-    ops ran; empty where its work is unknown."""
-    if pair.is_single or pair.is_identical:
-        return ""
+def most_changed(pair: Pair) -> pd.Series | None:
+    """The row of the op whose self time changed most, where most ops ran; None where none did."""
     rows = ops_of(pair, idle=False)
-    for _, row in largest_changes(rows[rows["host_or_device"] == main_side(rows)], n=1).iterrows():
-        if words := work_words(row):
-            return f"{words} in {as_code(plain_name(str(row['op_name'])))}"
-    return ""
+    changed = largest_changes(rows[rows["host_or_device"] == main_side(rows)], n=1)
+    return None if changed.empty else changed.iloc[0]
 
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:

@@ -40,6 +40,12 @@ def work_words(row: pd.Series) -> str:
     return ", ".join(filter(None, [often, done]))
 
 
+def work_done(row: pd.Series) -> str:
+    """`1/64 of the FLOPs`, of a row with the columns of `with_work_terms`; empty where as much is done, or unknown."""
+    work = float(row["work_ratio"])
+    return "" if math.isnan(work) or abs(work - 1) <= SAME_WITHIN else _share(work, str(row["work_in"]), SAME_WITHIN)
+
+
 def work_sentence(row: pd.Series) -> str:
     """`Less work: 1/64 of the FLOPs at 1/7 of the rate (8.9 → 1.2 TFLOP/s).`; empty as `work_words`."""
     words, change = work_words(row), work_changes(pd.DataFrame([row])).iloc[0]

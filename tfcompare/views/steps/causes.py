@@ -3,17 +3,24 @@ statistics, and whether it explains the change of the step time is left to the b
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.work.input_changes import input_changes
-from tfcompare.compare.work.lone_layers import lone_layers
+from tfcompare.compare.work.lone_layers import layer_of, lone_layers
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, some_of
 from tfcompare.units import format_time_us
+from tfcompare.views.ops.figures import most_changed
+from tfcompare.views.ops.work_words import work_done
 from tfcompare.views.steps.attribution import INPUT, attribution_of
+from tfcompare.views.steps.certain import with_equal_programs
+from tfcompare.views.steps.shape_words import shapes_clause
+from tfcompare.views.steps.what_differs import program_changes_clause
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tfcompare.compare.pair import Pair
 
 _MOST_NAMED = 2
@@ -24,51 +31,60 @@ _LEAST_MATCHED = 0.5
 
 
 def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool) -> str:
-    """What the candidate does otherwise, as a clause such as "it has `inserted`, which A lacks (1.11 ms of its ops)";
-    empty where that is not known.
+    """What the candidate does otherwise, as a clause in Markdown such as "its convolutions have 512 → 16 filters, 1/32
+    of the FLOPs in `encoder`"; empty where that is not known.
 
     `names` are those of baseline and candidate in Markdown; `is_subject`: whether the candidate is that of the clause
     before, so that `it` can stand for it.
     """
-    if pair.is_single or pair.is_identical:
+    if pair.is_single or pair.is_identical or pair.are_unrelated or with_equal_programs(pair):
         return ""
-    found = pair.cached("causes", partial(_causes, pair))
-    return found[0].format(*(("it", "its") if is_subject else (names[1], f"{names[1]}'s")), names[0]) if found else ""
+    found = next(_causes(pair, names[0]), "")
+    subject, _, rest = found.partition(" ")
+    if is_subject or subject not in ("it", "its"):
+        return found
+    return f"{names[1]}{'’s' if subject == 'its' else ''} {rest}"
 
 
-def _causes(pair: Pair) -> list[str]:
-    """The clauses, the one to say first: `{0}` stands for the candidate, `{1}` for its genitive, `{2}` for the
-    baseline."""
-    clauses = list(filter(None, (_layers(pair), _input(pair))))
-    return clauses[::-1] if len(clauses) > 1 and attribution_of(pair).moved_most == INPUT else clauses
+def _causes(pair: Pair, baseline: str) -> Iterator[str]:
+    """The clauses, the most telling first; those on the candidate begin with `it` or `its`."""
+    clauses = [_shapes(pair), _layers(pair, baseline), _input(pair)]
+    if clauses[-1] and any(clauses[:-1]) and attribution_of(pair).moved_most == INPUT:
+        clauses.reverse()
+    yield from filter(None, clauses)
+    yield from filter(None, [program_changes_clause(pair)])
 
 
-def _layers(pair: Pair) -> str:
+def _shapes(pair: Pair) -> str:
+    """The changed sizes and types, and how much work the op does that changed most."""
+    clause = shapes_clause(pair)
+    row = most_changed(pair) if clause else None
+    work = "" if row is None else work_done(row)
+    return f"{clause}, {work} in {as_code(layer_of(str(row['op_name'])))}" if row is not None and work else clause
+
+
+def _layers(pair: Pair, baseline: str) -> str:
     """The layers that only one side has."""
-    if float(pair.coverage()["matched_share"].iloc[0]) < _LEAST_MATCHED:
+    share = float(pair.coverage()["matched_share"].iloc[0])
+    if math.isnan(share) or share < _LEAST_MATCHED:
         return ""
     diff = pair.diff()
     whole = [float(diff[f"self_time_us_{role}"].sum()) for role in SIDES]
-    clauses = []
     layers = [one for one in lone_layers(diff) if one.self_time_us >= _LEAST_OF_LAYER * whole[one.side]]
-    for side, verb, other in ((1, "has", "which {2} lacks"), (0, "lacks", "which {2} has")):
+    clauses = []
+    for side, verb, other in ((1, "has", "lacks"), (0, "lacks", "has")):
         if own := [one for one in layers if one.side == side]:
+            named = some_of([as_code(one.name) for one in own], _MOST_NAMED)
             time = format_time_us(sum(one.self_time_us for one in own))
-            named = some_of([_escaped(one.name) for one in own], _MOST_NAMED)
-            clauses.append(f"{verb} {named}, {other} ({time} per {pair.per_what})")
-    return f"{{0}} {' and '.join(clauses)}" if clauses else ""
+            clauses.append(f"{verb} {named}, which {baseline} {other} ({time} per {pair.per_what})")
+    return f"it {' and '.join(clauses)}" if clauses else ""
 
 
 def _input(pair: Pair) -> str:
     """How the input pipelines are built differently."""
     found = input_changes(pair)
-    listed = [_escaped(one) for one in found.changed[:_MOST_NAMED]]
-    listed += [f"new {' and '.join(map(_escaped, found.added[:_MOST_NAMED]))}"] if found.added else []
+    listed = [*map(as_code, found.changed[:_MOST_NAMED])]
+    listed += [f"new {' and '.join(map(as_code, found.added[:_MOST_NAMED]))}"] if found.added else []
     if listed:
-        return f"{{1}} input pipeline has {' and '.join(listed)}"
-    return f"{{1}} input pipeline lacks {some_of(map(_escaped, found.removed), _MOST_NAMED)}" if found.removed else ""
-
-
-def _escaped(text: str) -> str:
-    """A text as code, to be formatted."""
-    return as_code(text).replace("{", "{{").replace("}", "}}")
+        return f"its input pipeline has {' and '.join(listed)}"
+    return f"its input pipeline lacks {some_of(map(as_code, found.removed), _MOST_NAMED)}" if found.removed else ""
