@@ -49,6 +49,9 @@ def _sizes_clause(sizes: Sequence[ChangedSize]) -> str:
         return f"its {MATMULS} are {_changes(sizes)} wide"
     if name:
         return f"its {kind} work on a {name} of {_changes(sizes)}"
+    if kind == MATMULS and all(size.shape.count(",") == 1 for size in sizes):
+        words = [f"{_changes([size])} {'columns' if size.position else 'rows'}" for size in sizes]
+        return f"its {kind} have {_and(words)}"
     places = [f"dimension {size.position} of {as_code(_sizes_alone(size.shape))}" for size in sizes]
     return f"its {kind} have {_changes(sizes)} in {_and(dict.fromkeys(places))}"
 

@@ -25,7 +25,8 @@ _TYPE, _OPCODE = re.compile(r" = \(*([a-z][a-z\d]*)\["), re.compile(r" ([a-z][a-
 _SHARDING = re.compile(r", sharding=\{.*?\}(?=$|, )")
 _DONATED = re.compile(r", (?:input_output_alias|buffer_donor)=")
 _CALLED = re.compile(r", calls=%([^,\s]+(?:, %[^,\s]+)*)")
-_PASSIVE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
+_PARAMETER = "parameter"
+_PASSIVE = frozenset({_PARAMETER, "constant", "tuple", "get-tuple-element", "bitcast"})
 """Opcodes that compute nothing: how many there are says nothing of what changed."""
 _HEAVY = ("dot", "convolution", "custom-call")
 """Opcodes that most of the work is in: what became of them is said first."""
@@ -50,6 +51,18 @@ class _Side:
     @cached_property
     def opcodes(self) -> list[str]:
         return [found[1] if (found := _OPCODE.search(text)) else "" for text in self.texts]
+
+    @cached_property
+    def of_others(self) -> list[bool]:
+        """Which instructions are parameters of computations that the main one calls, the last: they are as it is."""
+        both = zip(self.opcodes, self.computations, strict=True)
+        return [opcode == _PARAMETER and computation != self.computations[-1] for opcode, computation in both]
+
+    @cached_property
+    def input_types(self) -> Counter[str]:
+        """The element types of the main computation's parameters."""
+        both = enumerate(zip(self.opcodes, self.of_others, strict=True))
+        return Counter(self.type_of(at) for at, (opcode, other) in both if opcode == _PARAMETER and not other)
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -99,7 +112,8 @@ def kinds_of(
     `hlo_programs`. `recomputed` is how many instructions compute a value again on either side."""
     ours, theirs = _Side.of(baseline), _Side.of(candidate)
     alike = [(at, to) for at, to in differing if at >= 0 <= to and ours.opcodes[at] == theirs.opcodes[to]]
-    of_opcode = Counter(theirs.opcodes[to] for at, to in pairs if at >= 0 <= to)
+    alike = [(at, to) for at, to in alike if not theirs.of_others[to]]
+    of_opcode = Counter(theirs.opcodes[to] for at, to in pairs if at >= 0 <= to and not theirs.of_others[to])
     types: defaultdict[Two[str], _ByOpcode] = defaultdict(dict)
     shapes: _ByOpcode = {}
     sharded, donated, others = 0, [0, 0], []
@@ -111,6 +125,8 @@ def kinds_of(
         sharded += is_sharded
         if are_donated[0] != are_donated[1]:
             donated[are_donated[1]] += 1
+        if before != after and opcode in _PASSIVE:
+            continue  # they have the type of what they hold, and `_inputs` tells of inputs
         if before != after:
             types[before, after].setdefault(opcode, []).append(name)
         elif ours.shape_of(at) != theirs.shape_of(to):
@@ -120,25 +136,35 @@ def kinds_of(
     of_work, of_others = _counts(ours.counts, theirs.counts)
     telling = [
         *_types(types, of_opcode),
+        *_inputs(ours.input_types, theirs.input_types),
         *_again(recomputed),
         *_divided(sharded, (donated[0], donated[1])),
         *_fusions(ours, theirs),
         *of_work,
     ]
-    is_all = len(others) == len(differing)
+    is_all = len(others) == len(differing) - sum(theirs.of_others[to] for at, to in differing if at >= 0 <= to)
     have = "has" if sum(map(len, shapes.values())) == 1 else "have"
     of_shape = [f"{_led_by(shapes, of_opcode)} {have} another shape"] if shapes else []
     return Kinds(telling, [*of_others, *of_shape, *_others(others, is_all=is_all)])
 
 
 def _types(types: Mapping[Two[str], _ByOpcode], of_opcode: Counter[str]) -> Iterator[str]:
-    """`` 53 of 60 `dot` and 200 others went from f32 to bf16 ``."""
+    """`` 53 of 60 `dot` and 200 other instructions went from f32 to bf16 ``."""
 
     def rank(kinds: Two[str]) -> tuple[bool, int, Two[str]]:
         return not any(opcode in _HEAVY for opcode in types[kinds]), -sum(map(len, types[kinds].values())), kinds
 
     for before, after in sorted(types, key=rank)[:_MOST_KINDS]:
         yield f"{_led_by(types[before, after], of_opcode)} went from {before} to {after}"
+
+
+def _inputs(ours: Counter[str], theirs: Counter[str]) -> Iterator[str]:
+    """`3 of 4 inputs went from f32 to bf16`, where all that changed went from one type to another."""
+    gone, come = ours - theirs, theirs - ours
+    if len(gone) == len(come) == 1 and gone.total() == come.total():
+        (before,), (after,) = gone, come
+        changed, every = gone.total(), ours.total()
+        yield f"{'all' if changed == every else f'{changed:,} of'} {every:,} inputs went from {before} to {after}"
 
 
 def _again(recomputed: Two[int]) -> Iterator[str]:
@@ -202,10 +228,10 @@ def _count(opcode: str, few: int, many: int) -> str:
 
 
 def _led_by(names: _ByOpcode, of_opcode: Counter[str]) -> str:
-    """`` 12 of 40 `fusion` and 30 others ``: instructions, those of the opcode with most of the work first."""
+    """`` 12 of 40 `fusion` and 30 other instructions ``, those of the opcode with most of the work first."""
     opcode = min(names, key=lambda one: (one not in _HEAVY, one in _PASSIVE, -len(names[one]), one))
     more = sum(map(len, names.values())) - len(names[opcode])
-    others = f" and {more:,} other{'' if more == 1 else 's'}" if more else ""
+    others = f" and {more:,} other instruction{'' if more == 1 else 's'}" if more else ""
     return f"{_some(names[opcode], opcode, of_opcode)}{others}"
 
 
