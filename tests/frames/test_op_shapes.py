@@ -13,6 +13,7 @@ from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, 
 from tests.hlo.test_cost import NHWC
 from tests.xspace_builder import Event, chunk, event, integer
 from tfcompare.run import Run
+from tfcompare.tables.op_shapes import sizes_of
 
 FLOAT, RESOURCE, BFLOAT16 = 1, 20, 14
 
@@ -106,6 +107,21 @@ def test_of_a_compiled_op_its_longest_instruction_counts() -> None:
         ("jit(f)/dense/dot_general", "operand 1"): ("bf16[32,64]", "", 1),
         ("jit(f)/dense/dot_general", "operand 2"): ("bf16[64,128]", "", 1),
     }
+
+
+@pytest.mark.parametrize(
+    ("shape", "sizes"),
+    [
+        ("f32[3,3,512]", (3, 3, 512)),
+        ("[16]", (16,)),
+        ("f32[]", ()),
+        ("f32[3,x]", ()),
+        (f"f32[{'9' * 5000}]", ()),
+        (f"f32[{','.join('1' * 100)}]", ()),
+    ],
+)
+def test_sizes_in_a_text(shape: str, sizes: tuple[int, ...]) -> None:
+    assert sizes_of(shape) == sizes
 
 
 def test_without_allocations_and_programs_there_are_no_rows(tmp_path: Path) -> None:

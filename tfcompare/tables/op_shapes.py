@@ -21,6 +21,7 @@ _OUTPUT = "output"
 """The region of an allocation that is a result of the op; others are its scratch memory, or last longer than it."""
 _GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/|transpose\(")
 """In the name of an op that computes a gradient: there, dimensions of a convolution have each other's roles."""
+_MOST_DIMENSIONS, _LONGEST_SIZE = 64, 18  # of XLA's arrays; digits of a 64-bit size
 _SHAPE = r"\[[\d,]*\]"
 _TYPE_SIZE = re.compile(r"([a-z]+)(\d+)")
 _LETTERS = {"int": "s", "uint": "u", "float": "f", "complex": "c"}
@@ -96,8 +97,10 @@ def _of_tensor(labels: str, number: int, shape: str, op_name: str, leaf: str) ->
 
 
 def sizes_of(shape: str) -> tuple[int, ...]:
-    """The dimensions of an array such as `f32[3,3,512,128]`."""
-    return tuple(int(size) for size in shape.partition("[")[2].removesuffix("]").split(",") if size.isdecimal())
+    """The dimensions of an array such as `f32[3,3,512,128]`; none of one with more or larger ones than arrays have."""
+    sizes = shape.partition("[")[2].removesuffix("]").split(",", _MOST_DIMENSIONS)
+    are_sizes = all(size.isdecimal() and len(size) <= _LONGEST_SIZE for size in sizes)
+    return tuple(map(int, sizes)) if are_sizes else ()
 
 
 def _of_convolution(op_name: str, labels: str, number: int) -> str:
