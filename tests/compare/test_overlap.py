@@ -142,6 +142,8 @@ def test_every_surface_says_that_there_is_nothing_to_compare() -> None:
     (finding,) = verdict["findings"]
     assert (verdict["badge"], finding["id"]) == ("", "different_programs")
     assert 0 < finding["baseline"] < finding["candidate"] < LEAST
+    steps = Shown.of(comparison, "timeline").to("markdown")
+    assert not any(verb in steps for verb in ("gains most", "falls behind most"))
     for form in ("html", "markdown"):
         written = report(comparison, form)
         assert DIFFERENT_PROGRAMS in written

@@ -232,7 +232,8 @@ def aligned_at(shown: ShownHosts, steps: tuple[int, ...] | None = None, zero: in
         timelines = opened(shown)
         meets = meeting(shown.hosts, timelines, steps) if shown.hosts and steps else None
         aligned = align(timelines, steps, zero, meets)
-        return aligned, losses(aligned)
+        are_unrelated = shown.pair.are_unrelated and not shown.hosts
+        return aligned, [] if are_unrelated else losses(aligned)
 
     return Compared(shown, *_aligned.get((key_of(shown), steps, zero), make))
 
