@@ -99,7 +99,7 @@ def test_a_run_trades_nothing_for_itself() -> None:
     assert trade_off(pair) is None and headline(pair).trade_off == ""
 
 
-@pytest.mark.parametrize(("saved", "is_one"), [(900_000, False), (1_100_000, True)])
+@pytest.mark.parametrize(("saved", "is_one"), [(15_000_000, False), (17_000_000, True)])
 def test_less_memory_than_limits_any_program_is_none_to_trade(saved: int, is_one: bool) -> None:
     ours, theirs = (
         of_kinds([("train", time, size)] * 20, held=0) for time, size in ((1000, 2 * MB), (5000, 2 * MB - saved))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 STEP_TIME, DEVICE_TIME, HOST_TIME = "step time", "device time", "host op time"
 LEAST_CHANGE = 0.05
 """Of the larger peak, or of the longer step: a smaller change is not worth one to a program."""
-LEAST_BYTES = 1e6
-"""Less memory than this is not what limits a program: devices have gigabytes."""
+LEAST_BYTES = 16e6
+"""Less memory than this is not what limits a program: it is a thousandth of that of a small device."""
 _LEAST_CAUSE = 0.5
 """The share of the change of the time from which what is computed again is its cause."""
 

@@ -14,7 +14,6 @@ from tfcompare.units import format_time_us
 from tfcompare.views.ops.figures import most_changed
 from tfcompare.views.ops.work_words import work_done
 from tfcompare.views.steps.attribution import INPUT, attribution_of
-from tfcompare.views.steps.certain import with_equal_programs
 from tfcompare.views.steps.shape_words import shapes_clause
 from tfcompare.views.steps.what_differs import program_changes_clause
 
@@ -30,20 +29,19 @@ _LEAST_MATCHED = 0.5
 """Of both sides' time, what is in matched ops where layers are called added or removed; else only names may differ."""
 
 
-def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool) -> str:
+def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool, with_programs: bool = True) -> str:
     """What the candidate does otherwise, as a clause in Markdown such as "its convolutions have 512 → 16 filters, 1/32
     of the FLOPs in `encoder`"; empty where that is not known.
 
     `names` are those of baseline and candidate in Markdown; `is_subject`: whether the candidate is that of the clause
-    before, so that `it` can stand for it.
+    before, so that `it` can stand for it; `with_programs`: whether the text of compiled programs may be told of.
     """
-    if pair.is_single or pair.is_identical or pair.are_unrelated or with_equal_programs(pair):
+    if pair.is_single or pair.is_identical or pair.are_unrelated:
         return ""
-    found = next(_causes(pair, names[0]), "")
+    found = next(_causes(pair, names[0]), "") or (program_changes_clause(pair) if with_programs else "")
     subject, _, rest = found.partition(" ")
-    if is_subject or subject not in ("it", "its"):
-        return found
-    return f"{names[1]}{'’s' if subject == 'its' else ''} {rest}"
+    whole = {"it": names[1], "its": f"{names[1]}'s"}
+    return found if is_subject or subject not in whole else f"{whole[subject]} {rest}"
 
 
 def _causes(pair: Pair, baseline: str) -> Iterator[str]:
@@ -52,7 +50,6 @@ def _causes(pair: Pair, baseline: str) -> Iterator[str]:
     if clauses[-1] and any(clauses[:-1]) and attribution_of(pair).moved_most == INPUT:
         clauses.reverse()
     yield from filter(None, clauses)
-    yield from filter(None, [program_changes_clause(pair)])
 
 
 def _shapes(pair: Pair) -> str:

@@ -68,8 +68,11 @@ def _certain_ops(pair: Pair) -> list[CertainOp]:
 
 def with_equal_programs(pair: Pair) -> bool:
     """Whether a change of the step time, claimed or not, cannot come from the compiled programs."""
-    if pair.is_identical or pair.headline_verdict.word == UNTESTED:
-        return False
+    return not pair.is_identical and pair.headline_verdict.word != UNTESTED and have_equal_programs(pair)
+
+
+def have_equal_programs(pair: Pair) -> bool:
+    """Whether both sides compiled the same programs, and some."""
     from tfcompare.views.xla.program import are_identical  # it loads Plotly, and `check` does without
 
     has_programs = pair.diff()["bytes_accessed_baseline"].notna().any()  # ops that XLA compiled, without reading those

@@ -22,6 +22,7 @@ from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, time_in_common
 from tfcompare.views.steps.causes import cause
+from tfcompare.views.steps.certain import have_equal_programs
 from tfcompare.views.steps.trade_off_words import trade_off_sentence
 from tfcompare.views.steps.words import clause, rates, row_of
 
@@ -62,7 +63,8 @@ def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
     if pair.are_unrelated:
         return Headline(DIFFERENT_PROGRAMS, (time_in_common(pair, (ours, theirs)),))
     found = _of_step_times(pair, (ours, theirs))
-    beside = [cause(pair, (ours, theirs), is_subject=pair.headline_verdict.is_claim)]
+    is_claim = pair.headline_verdict.is_claim
+    beside = [cause(pair, (ours, theirs), is_subject=is_claim, with_programs=not found.trade_off)]
     if found.is_on_all_steps:
         before, after = (row_of(side.run, side.host) for side in pair.sides)
         beside.append(clause((before, after), (ours, theirs)))
@@ -131,7 +133,8 @@ def leading_clause(pair: Pair, names: tuple[str, str]) -> str:
     else:
         before, after = program.baseline_us, program.candidate_us
         others = f", the longest of {program.of:,} programs," if program.of > 1 else ""
-        what, unit = f"`{program.name}`{others} takes", "per execution"
+        same = "the same " if have_equal_programs(pair) else ""
+        what, unit = f"{same}`{program.name}`{others} takes", "per execution"
     if not (before > 0 and after > 0):
         return ""
     ratio = after / before

@@ -20,6 +20,7 @@ from tfcompare.views.hosts.words import how_often, price, who
 from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.causes import cause
 from tfcompare.views.steps.certain import MOST_NAMED, certain_ops, likely
 from tfcompare.views.steps.figures import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.views.steps.headline import (
@@ -89,6 +90,7 @@ def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
     how = how_to_mark_steps(run.info for run in missing.values())
     first, *others = shown
     if others and (lead := leading_clause(pair, (first, others[0]))):
+        lead = "; ".join(filter(None, [lead, cause(pair, (first, others[0]), is_subject=False)]))
         return capitalized(lead), f"No verdict, since there are no step markers{where}: {how}."
     return f"No step markers{where}, so {consequence}", f"{capitalized(how)}."
 
