@@ -102,7 +102,7 @@ def test_a_run_trades_nothing_for_itself() -> None:
 @pytest.mark.parametrize(("saved", "is_one"), [(15_000_000, False), (17_000_000, True)])
 def test_less_memory_than_limits_any_program_is_none_to_trade(saved: int, is_one: bool) -> None:
     ours, theirs = (
-        of_kinds([("train", time, size)] * 20, held=0) for time, size in ((1000, 2 * MB), (5000, 2 * MB - saved))
+        of_kinds([("train", time, size)] * 20, held=0) for time, size in ((1000, 50 * MB), (5000, 50 * MB - saved))
     )
     assert (trade_off(pair_of(ours, theirs)) is not None) == is_one
 
