@@ -119,14 +119,19 @@ def test_the_same_work_has_each_shape_once_and_no_change() -> None:
     ("before", "after", "clause"),
     [
         ("Relu x 90 f32[64,512]", "Relu x 9 f32[64,16]", "its ops have 512 → 16 in dimension 1 of `[64,512]`"),
-        ("MatMul x 90 f32[64,512] 0,width", "MatMul x 9 f32[64,16] 0,width", "its matmuls are 512 → 16 wide"),
+        ("MatMul x 90 f32[64,512] 0,features", "MatMul x 9 f32[64,16] 0,features", "its matmuls are 512 → 16 wide"),
         ("MatMul x 90 f32[64,512]", "MatMul x 9 bf16[64,512]", "its matmuls went from f32 to bf16"),
         (
-            "GatherV2 x 90 f32[8,512,64] batch,sequence,width",
-            "GatherV2 x 9 f32[8,256,64] batch,sequence,width",
+            "GatherV2 x 90 f32[8,512,64] batch,sequence,features",
+            "GatherV2 x 9 f32[8,256,64] batch,sequence,features",
             "its sequences are 256 instead of 512 long",
         ),
         (f"Conv2D x 90 f32[64,8,8,4] {IMAGE}", f"Conv2D x 9 f32[32,8,8,4] {IMAGE}", "its batch is 32 instead of 64"),
+        (
+            f"Conv2D x 90 f32[64,56,56,4] {IMAGE}",
+            f"Conv2D x 9 f32[64,28,28,4] {IMAGE}",
+            "its convolutions work on a width of 56 → 28",
+        ),
         (
             f"Conv2DBackpropFilter x 90 f32[3,3,3,64] {KERNEL}",
             f"Conv2DBackpropFilter x 9 f32[3,3,4,32] {KERNEL}",
@@ -156,7 +161,7 @@ def test_a_size_is_named_only_if_ops_with_it_account_for_half_of_the_change() ->
 
 
 def test_a_product_of_sizes_changed_because_a_part_of_it_did() -> None:
-    gather = "batch,sequence,width"
+    gather = "batch,sequence,features"
     ours = recorded("a", f"GatherV2 e 10 f32[16,512,64] {gather}", "MatMul x 90 f32[8192,64]")
     theirs = recorded("b", f"GatherV2 e 5 f32[32,512,64] {gather}", "MatMul x 9 f32[16384,64]")
     assert shapes_clause(pair_of(ours, theirs)) == "its batch is 32 instead of 16"
@@ -228,7 +233,11 @@ def test_types_are_shown_where_they_differ() -> None:
 
 
 def test_a_changed_work_as_data() -> None:
-    ours, theirs = recorded("a", "MatMul x 90 f32[64,512] 0,width"), recorded("b", "MatMul x 10 bf16[64,16] 0,width")
+    ours, theirs = (
+        recorded("a", "MatMul x 90 f32[64,512] 0,features"),
+        recorded("b", "MatMul x 10 bf16[64,16] 0,features"),
+    )
     assert changed_work(pair_of(ours, theirs)) == WorkChange(
-        (ChangedSize("width", 512, 16, "matmuls", 1.0, 1, "f32[64,512]"),), ChangedType("f32", "bf16", "matmuls", 1.0)
+        (ChangedSize("features", 512, 16, "matmuls", 1.0, 1, "f32[64,512]"),),
+        ChangedType("f32", "bf16", "matmuls", 1.0),
     )

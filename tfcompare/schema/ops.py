@@ -51,7 +51,7 @@ OP_SHAPES = Table(
             one.
         shape text | Shape | Its type and dimensions in XLA's notation, e.g. `f32[3,3,512,128]`.
         dimensions text | Dimensions | What its dimensions are, where the op tells: `batch`, `height`, `width`,
-            `channels`, `filters`, `sequence`, else their position, from 0; empty where it tells none.
+            `channels`, `filters`, `sequence`, `features`, else their position, from 0; empty where it tells none.
         occurrences sum int64 | Occurrences | Executions of the instruction, or allocations of the result.
     """),
     has_diff=False,

@@ -29,6 +29,8 @@ _TYPES = {"float": "f32", "double": "f64", "half": "f16", "bfloat16": "bf16", "b
 _HANDLES = ("resource", "variant", "INVALID")  # of what a tensor of another type refers to
 _ROLES = ({"b": "batch", "f": "channels"}, {"i": "channels", "o": "filters"}, {"b": "batch", "f": "filters"})
 """What XLA's letters stand for in the image, kernel and result of a forward convolution."""
+_FEATURES = "features"
+"""The last dimension of products and embeddings; a width is that of an image."""
 _SIDES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 _CONVOLUTIONS = ("Conv2D", "_FusedConv2D", "Conv2DBackpropInput")  # the last one is a transposed one outside gradients
 _OF_KERNEL = "Conv2DBackpropFilter"
@@ -129,9 +131,9 @@ def _of_result(op_name: str, op_type: str, shape: str, *, is_transposed: bool = 
             return "batch,height,width,filters"
         return "batch,filters,height,width" if third == last != second else "batch,1,2,3"
     if op_type in _PRODUCTS and len(sizes) == 2:
-        return "0,width"
+        return f"0,{_FEATURES}"
     is_embedding = op_type in _GATHERS and (op_type == "ResourceGather" or "embed" in op_name.lower())
-    return "batch,sequence,width" if is_embedding and len(sizes) == 3 else ""
+    return f"batch,sequence,{_FEATURES}" if is_embedding and len(sizes) == 3 else ""
 
 
 def _allocated(memory: pa.Table, parts: pd.DataFrame) -> pd.DataFrame:

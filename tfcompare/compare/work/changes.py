@@ -35,7 +35,7 @@ _PADDED_TO = (4, 8, 32)
 _SIZES = r"\[.*"  # of an array, after its type
 _DIGITS = 9
 """Of shares: sums in another order differ by less."""
-_NAMES = ("batch", "filters", "channels", "sequence", "width", "height", "depth")
+_NAMES = ("batch", "filters", "channels", "sequence", "features", "width", "height", "depth")
 """Names of dimensions; one that ops tell under several has the first of these: the filters of a convolution are the
 channels of the next one."""
 CONVOLUTIONS, MATMULS, OPS = "convolutions", "matmuls", "ops"
@@ -43,7 +43,7 @@ _KINDS = {
     CONVOLUTIONS: re.compile(r"conv(?!ert)", re.I),
     MATMULS: re.compile(r"matmul|dot_general|einsum|gemm|^dot$", re.I),
 }
-_KIND_OF_NAME = {"filters": CONVOLUTIONS, "channels": CONVOLUTIONS, "width": MATMULS}
+_KIND_OF_NAME = {"filters": CONVOLUTIONS, "channels": CONVOLUTIONS, "features": MATMULS}
 _PAIR_OF_ARRAYS = ["shape_baseline", "shape_candidate", "dimensions_baseline", "dimensions_candidate"]
 _PairOfArrays = tuple[str, str, str, str]
 

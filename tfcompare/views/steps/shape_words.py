@@ -45,7 +45,7 @@ def _sizes_clause(sizes: Sequence[ChangedSize]) -> str:
         return f"its batch is {first.after:,} instead of {first.before:,}"
     if len(sizes) == 1 and name == "sequence":
         return f"its sequences are {first.after:,} instead of {first.before:,} long"
-    if name == "width":
+    if name == "features":
         return f"its {MATMULS} are {_changes(sizes)} wide"
     if name:
         return f"its {kind} work on a {name} of {_changes(sizes)}"
