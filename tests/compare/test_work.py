@@ -176,6 +176,15 @@ def test_what_a_compiler_pads_is_no_change_of_the_program() -> None:
     assert shapes_clause(pair_of(ours, theirs)) == ""
 
 
+def test_groups_of_a_convolution_are_no_channels() -> None:
+    """Its kernel has the channels of a group: with twice the groups, half as many."""
+    of_group = "jit(f)/conv/conv_general_dilated {us} %c.1 = f32[2,8,8,64] convolution(f32[2,8,8,64] %p, {kernel} %q)"
+    labels = ", dim_labels=b01f_01io->b01f"
+    ours = compiled("a", of_group.format(us=90, kernel="f32[3,3,8,64]") + labels)
+    theirs = compiled("b", of_group.format(us=50, kernel="f32[3,3,4,64]") + labels)
+    assert shapes_clause(pair_of(ours, theirs)) == "its ops have 8 → 4 in dimension 2 of `[3,3,8,64]`"
+
+
 DOT, SUM = "jit(f)/dense/dot", "jit(f)/dense/sum"
 
 

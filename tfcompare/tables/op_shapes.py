@@ -17,6 +17,8 @@ from tfcompare.schema import OP_SHAPES
 
 RESULT = 0
 """The number of a result; operands are counted from 1."""
+_IMAGE, _KERNEL = 1, 2
+"""The numbers of a convolution's operands."""
 _OUTPUT = "output"
 """The region of an allocation that is a result of the op; others are its scratch memory, or last longer than it."""
 _GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/|transpose\(")
@@ -81,7 +83,9 @@ def dimensions_of(tensors: pd.DataFrame, op_names: pd.Series) -> pd.Series:
     op_name = pd.Series(op_names.to_numpy()[tensors["row"]], tensors.index, dtype="str")
     leaf = op_name.str.rsplit("/", n=1).str[-1]
     leaf = leaf.where(leaf.isin((*_PRODUCTS, *_GATHERS)) & (tensors["number"] == RESULT), "")
-    told = tensors[["labels", "number", "shape"]].assign(op_name=op_name, leaf=leaf)
+    images = tensors[(tensors["labels"] != "") & (tensors["number"] == _IMAGE)].set_index("row")["shape"]
+    image = tensors["row"].map(images).astype("str").fillna("")
+    told = tensors[["labels", "number", "shape"]].assign(op_name=op_name, leaf=leaf, image=image)
     told = told[(told["labels"] != "") | (leaf != "")]
     return _for_each(told, _of_tensor).reindex(tensors.index, fill_value="")
 
@@ -94,8 +98,8 @@ def _for_each(rows: pd.DataFrame, dimensions_of: Callable[..., str]) -> pd.Serie
     return rows.merge(known, how="left", on=list(rows.columns))["dimensions"].set_axis(rows.index)
 
 
-def _of_tensor(labels: str, number: int, shape: str, op_name: str, leaf: str) -> str:
-    return _of_convolution(op_name, labels, number) if labels else _of_result(op_name, leaf, shape)
+def _of_tensor(labels: str, number: int, shape: str, op_name: str, leaf: str, image: str) -> str:
+    return _of_convolution(op_name, labels, number, shape, image) if labels else _of_result(op_name, leaf, shape)
 
 
 def sizes_of(shape: str) -> tuple[int, ...]:
@@ -105,8 +109,9 @@ def sizes_of(shape: str) -> tuple[int, ...]:
     return tuple(map(int, sizes)) if are_sizes else ()
 
 
-def _of_convolution(op_name: str, labels: str, number: int) -> str:
-    """The dimensions of the image, kernel (the operands 1 and 2) or result of a convolution with these labels."""
+def _of_convolution(op_name: str, labels: str, number: int, shape: str, of_image: str) -> str:
+    """The dimensions of the image, kernel (the operands 1 and 2) or result of a convolution with these labels. The
+    kernel of a grouped one has the channels of a group, which are no number of channels to a reader."""
     places = (2, 0, 1)  # of result, image and kernel in the labels
     if number >= len(places) or _GRADIENT.search(op_name):
         return ""
@@ -115,7 +120,15 @@ def _of_convolution(op_name: str, labels: str, number: int) -> str:
     letters = (image, kernel, result)[places[number]]
     sides = _SIDES.get(len(letters) - 2, ())
     roles = _ROLES[places[number]] | {str(side): name for side, name in enumerate(sides)}
+    if number == _KERNEL and _size(kernel, "i", shape) != _size(image, "f", of_image):
+        roles.pop("i")
     return ",".join(roles.get(letter, str(place)) for place, letter in enumerate(letters))
+
+
+def _size(letters: str, letter: str, shape: str) -> int | None:
+    """The size of the dimension with that letter; None of a shape that does not fit."""
+    sizes, place = sizes_of(shape), letters.find(letter)
+    return sizes[place] if len(sizes) == len(letters) and place >= 0 else None
 
 
 def _of_result(op_name: str, op_type: str, shape: str, *, is_transposed: bool = False) -> str:
