@@ -41,6 +41,13 @@ def test_an_op_alone_and_a_layer_of_both_sides_with_other_ops_are_none() -> None
     assert found(before, f"{before}\nHost Mul adam/Mul_27/Read 1 50\nHost Tanh model/first/Tanh 1 20") == []
 
 
+def test_an_op_in_whose_name_its_gradient_is_computed_is_no_layer() -> None:
+    """`tf.matmul` makes a scope: the gradient of `dense/MatMul` is computed in it."""
+    before = "Host MatMul model/dense/MatMul 1 100\nHost BiasAdd model/dense/BiasAdd 1 10"
+    gradients = "\n".join(f"Host {op} gradient_tape/model/dense/MatMul/{op} 1 50" for op in ("MatMul", "Transpose"))
+    assert found(before, f"{before}\n{gradients}") == []
+
+
 def test_the_outermost_scope_is_named() -> None:
     before = "Device dot_general jit(f)/jvp(model)/first/dot_general 1 100"
     block = "\n".join(

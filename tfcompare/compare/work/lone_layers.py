@@ -37,10 +37,12 @@ def lone_layers(diff: pd.DataFrame) -> list[LoneLayer]:
     names = [ops["op_name"].where(is_here[0], ""), ops["op_name_candidate"].where(is_here[1], "")]
     paths = plain_paths(*(set(side) - {""} for side in names))
     scopes = [[tuple(_scopes(paths.get(name, ""))) for name in side] for side in names]
+    ops_themselves = {"/".join(_parts(path)) for path in paths.values()}  # their gradients' scopes, where they made one
     found = []
     for side, role in enumerate(SIDES):
         # A number that the framework gives a layer may be that of another one on the other side, which is matched.
         known = _all_of(scopes[side], is_matched) | _all_of(scopes[1 - side], is_here[1 - side] & ~is_matched)
+        known |= ops_themselves
         times: dict[str, list[float]] = {}
         for own, time_us in zip(scopes[side], ops[f"self_time_us_{role}"].tolist(), strict=True):
             if outermost := next((scope for scope in own if scope not in known), ""):
@@ -65,5 +67,11 @@ def _all_of(scopes: Sequence[tuple[str, ...]], is_counted: Bools) -> set[str]:
 
 def _scopes(path: str) -> Iterator[str]:
     """The scopes around an op, the outermost first, without those of gradients."""
-    parts = [part for part in path.split("/")[:-1] if not _TRANSFORMATION.fullmatch(part)]
-    yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    parts = _parts(path)
+    yield from ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def _parts(path: str) -> list[str]:
+    """The scopes of an op and the op, without those of gradients."""
+    *scopes, op = path.split("/")
+    return [*(scope for scope in scopes if not _TRANSFORMATION.fullmatch(scope)), op]
