@@ -6,12 +6,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.work.input_changes import input_changes
 from tfcompare.compare.work.lone_layers import layer_of, lone_layers
+from tfcompare.compare.work.terms import FLOPS
 from tfcompare.schema import SIDES
+from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.text import as_code, some_of
-from tfcompare.units import format_time_us
-from tfcompare.views.ops.figures import most_changed
+from tfcompare.units import format_time_us, ratio_of
+from tfcompare.views.ops.figures import most_changed, ops_of
 from tfcompare.views.ops.work_words import work_done
 from tfcompare.views.steps.attribution import INPUT, attribution_of
 from tfcompare.views.steps.shape_words import shapes_clause
@@ -53,11 +58,30 @@ def _causes(pair: Pair, baseline: str) -> Iterator[str]:
 
 
 def _shapes(pair: Pair) -> str:
-    """The changed sizes and types, and how much work the op does that changed most."""
+    """The changed sizes and types, and how much work the layer does whose op changed most."""
     clause = shapes_clause(pair)
     row = most_changed(pair) if clause else None
-    work = "" if row is None else work_done(row)
-    return f"{clause}, {work} in {as_code(layer_of(str(row['op_name'])))}" if row is not None and work else clause
+    if row is None or not work_done(row):
+        return clause
+    layer = layer_of(str(row["op_name"]))
+    work = work_done(_work_of_layer(pair, layer, row))
+    return f"{clause}, {work} in {as_code(layer)}" if work else clause
+
+
+def _work_of_layer(pair: Pair, layer: str, row: pd.Series) -> pd.Series:
+    """`work_ratio` of all ops of a layer together, in what the work of the `row` of one of them is measured in; missing
+    where it is unknown of some."""
+    ops = ops_of(pair, idle=False)
+    ops = ops[ops["host_or_device"] == row["host_or_device"]]
+    cost = "flops" if row["work_in"] == FLOPS else "bytes_accessed"
+    sums = []
+    for names, absent, role in zip(("op_name", "op_name_candidate"), (ADDED, REMOVED), SIDES, strict=True):
+        own = ops[(ops["status"] != absent) & ops[names].str.contains(layer, regex=False)]
+        own = own[own[names].map(layer_of) == layer]
+        times, costs = own[f"self_time_us_{role}"], own[f"{cost}_{role}"].astype("float64")
+        is_known = times[costs.isna()].sum() <= MOST_UNKNOWN * times.sum()
+        sums.append(float(costs.sum()) if is_known else math.nan)
+    return pd.Series({"work_ratio": ratio_of(*sums), "work_in": row["work_in"]})
 
 
 def _layers(pair: Pair, baseline: str) -> str:
