@@ -181,7 +181,7 @@ def test_the_main_computation_is_first(tmp_path: Path) -> None:
         main = [*LAYERS[:-1], instruction("out.8", "fusion", shape, "dot.7", calls=(2, 3))]
         sides.append(profile(*main, called=called))
     assert sentence_and_diff(tmp_path, *sides) == (
-        "`jit_f`: 3 of 11 instructions differ; `out.8` and 2 others went from f32 to bf16.",
+        "`jit_f`: 3 of 11 instructions differ; `out.8` and 1 other instruction went from f32 to bf16.",
         [
             "  … 4 equal instructions, then in %computation.1:",
             "  %layer.5 = f32[8,8] tanh(f32[8,8] %layer.4)",
