@@ -1,40 +1,58 @@
-"""What the candidate does otherwise, as a clause of the headline."""
+"""What the candidate does otherwise, in the headline."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from tests.compare.compare_runs import FakeRun, op_stats, run, table
-from tfcompare.compare.pairs import pair_with
+from tests.views.flat import KNOWN_TRUTH, only_pair, pair_of
+from tfcompare.compare.pair import Pair
 from tfcompare.comparison import compare
+from tfcompare.run import load
+from tfcompare.views.steps import causes
 from tfcompare.views.steps.causes import cause
 
-Ops = dict[str, tuple[float, str, float]]
-"""The time in µs, shape and FLOPs of each op."""
+NAMES = "A", "B"
 
 
-def working(name: str, ops: Ops) -> FakeRun:
-    stats = op_stats([("Device", "dot_general", op, 1, us) for op, (us, _, _) in ops.items()])
-    made = run(name, stats.assign(flops=[flops for _, _, flops in ops.values()], bound_by="compute"), content=name)
-    made.frames["op_shapes"] = table(
-        "op_shapes",
-        op_name=list(ops),
-        tensor=["result"] * len(ops),
-        shape=[shape for _, shape, _ in ops.values()],
-        dimensions=[""] * len(ops),
-    )
-    return made
+def recorded(baseline: str, candidate: str) -> Pair:
+    return only_pair(compare(load(KNOWN_TRUTH / baseline), load(KNOWN_TRUTH / candidate)))
 
 
-@pytest.mark.parametrize(("unknown", "work"), [(False, ", 3× the FLOPs in `attention`"), (True, "")])
-def test_the_work_of_a_layer_is_that_of_all_its_ops(unknown: bool, work: str) -> None:
-    """The op that changed most does 4 times as much, another one of the layer twice as much."""
-    project, score = (f"jit(f)/{scope}/dot_general" for scope in ("transpose(jvp(attention))", "jvp(attention)"))
-    other = "jit(f)/jvp(mlp)/dot_general"
-    ours = working("a", {project: (100, "f32[8,64]", 1e6), score: (50, "f32[8,64]", 1e6), other: (9, "f32[8]", 5e6)})
-    twice = float("nan") if unknown else 2e6
-    theirs = working(
-        "b", {project: (400, "f32[8,128]", 4e6), score: (99, "f32[8,128]", twice), other: (9, "f32[8]", 5e6)}
-    )
-    found = cause(pair_with(compare(ours, theirs)), ("`a`", "`b`"), is_subject=True)  # type: ignore[arg-type]
-    assert found == f"its matmuls have 64 → 128 columns{work}"
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "said"),
+    [
+        ("jax_layers", "jax_layers_batch_128", "its matmuls have 64 → 128 rows, 2× the FLOPs in `third`"),
+        ("jax_layers_batch_128", "jax_layers", "its matmuls have 128 → 64 rows, 1/2 of the FLOPs in `third`"),
+        ("jax_layers", "jax_layers_bfloat16", "all 4 inputs went from f32 to bf16"),
+        ("jax_layers", "jax_layers_inserted", "it has `inserted`, which A lacks (1.11 ms per step)"),
+        ("jax_layers_inserted", "jax_layers", "it lacks `inserted`, which A has (1.11 ms per step)"),
+        ("map_5ms", "map_parallel_5ms", "its input pipeline has `Map → ParallelMap`"),
+        ("map_5ms", "map_8ms", ""),
+        ("jax_layers", "jax_layers", ""),
+    ],
+)
+def test_what_was_changed_is_named(baseline: str, candidate: str, said: str) -> None:
+    assert cause(recorded(baseline, candidate), NAMES, is_subject=True) == said
+
+
+def test_only_where_the_candidate_is_the_subject_it_stands_for_it() -> None:
+    assert cause(recorded("map_5ms", "map_parallel_5ms"), NAMES, is_subject=False).startswith("B's input pipeline has ")
+    assert cause(recorded("jax_layers", "jax_layers_inserted"), NAMES, is_subject=False).startswith("B has `inserted`")
+    of_both = cause(recorded("jax_layers", "jax_layers_bfloat16"), NAMES, is_subject=False)
+    assert of_both == "all 4 inputs went from f32 to bf16"
+
+
+def test_the_text_of_programs_is_left_to_a_sentence_that_tells_of_it() -> None:
+    pair = pair_of("h100_store_activations", "h100_recompute_activations")
+    assert cause(pair, NAMES, is_subject=True) == "26 instructions are computed again"
+    assert cause(pair, NAMES, is_subject=True, with_programs=False) == ""
+
+
+@pytest.mark.parametrize(("moved_most", "said"), [("input_us", "its input"), ("host_compute_us", "its arrays")])
+def test_another_input_comes_first_where_the_input_changed_most(monkeypatch, moved_most, said) -> None:
+    for name, clause in (("_shapes", "its arrays"), ("_input", "its input")):
+        monkeypatch.setattr(causes, name, lambda _, clause=clause: clause)
+    monkeypatch.setattr(causes, "attribution_of", lambda _: SimpleNamespace(moved_most=moved_most))
+    assert cause(recorded("jax_layers", "jax_layers_batch_128"), NAMES, is_subject=True) == said

@@ -46,7 +46,7 @@ CASES = {
     "types by opcode, those of most work first": (
         dots(OF_F32, instruction("tanh.1", "tanh", F32[8, 8], "x")),
         dots([*OF_F32[:2], *[BF16[8, 8]] * 4], instruction("tanh.1", "tanh", BF16[8, 8], "x")),
-        ["4 of 6 `dot` and 1 other went from f32 to bf16"],
+        ["4 of 6 `dot` and 1 other instruction went from f32 to bf16"],
         [],
     ),
     "all of an opcode": (dots(OF_F32), dots([BF16[8, 8]] * 6), ["all 6 `dot` went from f32 to bf16"], []),
@@ -104,7 +104,8 @@ def test_sharding_is_named_and_is_no_other_attribute() -> None:
         return profile(instruction("w", "parameter", F32[8, 8], others=integer(9, 0) + sharding))
 
     found = kinds(sharded(2), sharded(4))
-    assert found == Kinds(["1 instruction divided among devices in another way"], [])
+    said = "1 instruction divided among devices in another way"
+    assert found == Kinds([said], [], said)
 
 
 def test_the_most_telling_change_of_two_runs() -> None:

@@ -20,7 +20,6 @@ from tfcompare.views.ops.figures import most_changed, ops_of
 from tfcompare.views.ops.work_words import work_done
 from tfcompare.views.steps.attribution import INPUT, attribution_of
 from tfcompare.views.steps.shape_words import shapes_clause
-from tfcompare.views.steps.what_differs import program_changes_clause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +42,11 @@ def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool, with_programs
     """
     if pair.is_single or pair.is_identical or pair.are_unrelated:
         return ""
-    found = next(_causes(pair, names[0]), "") or (program_changes_clause(pair) if with_programs else "")
+    found = pair.cached(("cause", names[0]), lambda: next(_causes(pair, names[0]), ""))
+    if not found and with_programs:
+        from tfcompare.views.steps.what_differs import program_changes_clause  # it loads Plotly; `check` does without
+
+        found = program_changes_clause(pair)
     subject, _, rest = found.partition(" ")
     whole = {"it": names[1], "its": f"{names[1]}'s"}
     return found if is_subject or subject not in whole else f"{whole[subject]} {rest}"

@@ -114,16 +114,15 @@ def _compiled(pair: Pair) -> list[tuple[str, pd.DataFrame]]:
 
 
 def program_changes_clause(pair: Pair) -> str:
-    """`` 53 of 60 `dot` went from f32 to bf16 ``: the most telling change of the longest program with any, in Markdown.
+    """`` 53 of 60 `dot` went from f32 to bf16 ``: what changed in the longest program with such a change, in Markdown.
 
-    Empty where all programs are equal, or differ in shapes, attributes, operands and cheap instructions only, and for
-    unrelated runs.
+    Empty where programs are equal, or differ in shapes or what a compiler chooses anew only, and for unrelated runs.
     """
     if pair.is_single or pair.is_identical or pair.are_unrelated:
         return ""
     both = ((label, rows) for label, rows in _compiled(pair) if all(program_names(rows)))
     diffs = (diff_of(pair, label, rows) for label, rows in both)
-    return next((diff.kinds.telling[0] for diff in diffs if not isinstance(diff, str) and diff.kinds.telling), "")
+    return next((diff.kinds.of_program for diff in diffs if not isinstance(diff, str) and diff.kinds.of_program), "")
 
 
 def _alone(pair: Pair, programs: Sequence[tuple[str, pd.DataFrame]], side: int) -> list[str]:

@@ -33,6 +33,9 @@ _HEAVY = ("dot", "convolution", "custom-call")
 _FUSION, _MOVES_DATA = "fusion", frozenset({"copy", "transpose"})
 _COLLECTIVE = re.compile(r"(?:ragged-)?all-|reduce-scatter|collective-")
 _MOST_KINDS = 3
+_LEAST_FUSED = 0.05
+"""Of the instructions, what moves at least where a program or a setting changed: between captures of one program whose
+kernels XLA tuned anew, 1 % of them differ."""
 _MOST_NAMED = 2
 
 
@@ -99,10 +102,14 @@ class _Side:
 class Kinds:
     """What the differing instructions are, in a few words each: what is `telling` by itself, the most telling first,
     and what mostly follows from that or from other inputs: counts of cheap instructions, shapes, attributes, operands.
+
+    `of_program` is the most telling that the program or its settings must have changed: a compiler chooses anew which
+    kernels it calls, and with them a few fusions, each time.
     """
 
     telling: Sequence[str] = ()
     others: Sequence[str] = ()
+    of_program: str = ""
 
 
 def kinds_of(
@@ -134,18 +141,19 @@ def kinds_of(
         elif not is_sharded and are_donated[0] == are_donated[1]:
             others.append(name)
     of_work, of_others = _counts(ours.counts, theirs.counts)
-    telling = [
+    again, fusions = list(_again(recomputed)), dict(_fusions(ours, theirs))
+    by_program = [
         *_types(types, of_opcode),
         *_inputs(ours.input_types, theirs.input_types),
-        *_again(recomputed),
+        *(again if not all(recomputed) else ()),
         *_divided(sharded, (donated[0], donated[1])),
-        *_fusions(ours, theirs),
-        *of_work,
+        *(text for text, count in fusions.items() if count >= _LEAST_FUSED * len(pairs)),
     ]
+    telling = list(dict.fromkeys([*by_program, *again, *fusions, *of_work]))
     is_all = len(others) == len(differing) - sum(theirs.of_others[to] for at, to in differing if at >= 0 <= to)
     have = "has" if sum(map(len, shapes.values())) == 1 else "have"
     of_shape = [f"{_led_by(shapes, of_opcode)} {have} another shape"] if shapes else []
-    return Kinds(telling, [*of_others, *of_shape, *_others(others, is_all=is_all)])
+    return Kinds(telling, [*of_others, *of_shape, *_others(others, is_all=is_all)], next(iter(by_program), ""))
 
 
 def _types(types: Mapping[Two[str], _ByOpcode], of_opcode: Counter[str]) -> Iterator[str]:
@@ -190,9 +198,9 @@ def _divided(sharded: int, donated: Two[int]) -> Iterator[str]:
             yield f"{count:,} input{' is' if count == 1 else 's are'} {end}"
 
 
-def _fusions(ours: _Side, theirs: _Side) -> Iterator[str]:
-    """`` 24 instructions moved into fusions (`multiply`, `add`) ``: of each opcode, as many as there are more in
-    fusions and fewer outside."""
+def _fusions(ours: _Side, theirs: _Side) -> Iterator[tuple[str, int]]:
+    """`` 24 instructions moved into fusions (`multiply`, `add`) `` and how many: of each opcode, as many as there are
+    more in fusions and fewer outside."""
     for before, after, where in ((ours, theirs, "into"), (theirs, ours, "out of")):
         moved = Counter[str]()
         for opcode in after.fused.keys() - _PASSIVE:
@@ -201,7 +209,7 @@ def _fusions(ours: _Side, theirs: _Side) -> Iterator[str]:
             moved[opcode] = max(min(more, fewer), 0)
         if count := moved.total():
             named = some_of([as_code(one) for one, _ in _most(+moved)], _MOST_NAMED)
-            yield f"{count:,} instruction{'' if count == 1 else 's'} moved {where} fusions ({named})"
+            yield f"{count:,} instruction{'' if count == 1 else 's'} moved {where} fusions ({named})", count
 
 
 def _counts(ours: Counter[str], theirs: Counter[str]) -> tuple[list[str], list[str]]:

@@ -1,0 +1,40 @@
+"""The work of a layer in the headline."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compare.compare_runs import FakeRun, op_stats, run, table
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import compare
+from tfcompare.views.steps.causes import cause
+
+Ops = dict[str, tuple[float, str, float]]
+"""The time in µs, shape and FLOPs of each op."""
+
+
+def working(name: str, ops: Ops) -> FakeRun:
+    stats = op_stats([("Device", "dot_general", op, 1, us) for op, (us, _, _) in ops.items()])
+    made = run(name, stats.assign(flops=[flops for _, _, flops in ops.values()], bound_by="compute"), content=name)
+    made.frames["op_shapes"] = table(
+        "op_shapes",
+        op_name=list(ops),
+        tensor=["result"] * len(ops),
+        shape=[shape for _, shape, _ in ops.values()],
+        dimensions=[""] * len(ops),
+    )
+    return made
+
+
+@pytest.mark.parametrize(("unknown", "work"), [(False, ", 3× the FLOPs in `attention`"), (True, "")])
+def test_the_work_of_a_layer_is_that_of_all_its_ops(unknown: bool, work: str) -> None:
+    """The op that changed most does 4 times as much, another one of the layer twice as much."""
+    project, score = (f"jit(f)/{scope}/dot_general" for scope in ("transpose(jvp(attention))", "jvp(attention)"))
+    other = "jit(f)/jvp(mlp)/dot_general"
+    ours = working("a", {project: (100, "f32[8,64]", 1e6), score: (50, "f32[8,64]", 1e6), other: (9, "f32[8]", 5e6)})
+    twice = float("nan") if unknown else 2e6
+    theirs = working(
+        "b", {project: (400, "f32[8,128]", 4e6), score: (99, "f32[8,128]", twice), other: (9, "f32[8]", 5e6)}
+    )
+    found = cause(pair_with(compare(ours, theirs)), ("`a`", "`b`"), is_subject=True)  # type: ignore[arg-type]
+    assert found == f"its matmuls have 64 → 128 columns{work}"
