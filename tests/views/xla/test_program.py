@@ -153,7 +153,7 @@ def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: P
     ]
     text, lines = sentence_and_diff(tmp_path / "added", profile(*LAYERS), profile(*added))
     assert text == (
-        "`jit_f`: 2 of 9 instructions differ: 1 added, 1 changed; 1 `transpose` was added, for another layout; "
+        "`jit_f`: 2 of 9 instructions differ: 1 added, 1 changed; 1 `transpose` was added; "
         "`dot.7` with other attributes or operands."
     )
     assert [text for text in lines if text[0] in "+-"] == [
@@ -163,7 +163,7 @@ def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: P
     ]
     text, mirrored = sentence_and_diff(tmp_path / "removed", profile(*added), profile(*LAYERS))
     assert text == (
-        "`jit_f`: 2 of 9 instructions differ: 1 removed, 1 changed; 1 `transpose` was removed, for another layout; "
+        "`jit_f`: 2 of 9 instructions differ: 1 removed, 1 changed; 1 `transpose` was removed; "
         "`dot.7` with other attributes or operands."
     )
     assert sorted(text[2:] for text in mirrored if text[0] == "-") == sorted(

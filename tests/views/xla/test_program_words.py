@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.frames.tables import run_of
-from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter
+from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter, shapes
 from tests.hlo.profiles import host_of
 from tests.profiles import compared_runs
 from tests.views.xla.test_program import profile
@@ -58,10 +58,10 @@ CASES = {
         [],
         ["1 `tanh` was added"],
     ),
-    "layouts": (
+    "copies, of which nothing tells whether they are for another layout": (
         dots(OF_F32),
         dots(OF_F32, *(instruction(f"copy.{i}", "copy", F32[8, 8], "x") for i in range(2))),
-        ["2 `copy` were added, for another layout"],
+        ["2 `copy` were added"],
         [],
     ),
     "fusion": (
@@ -106,6 +106,14 @@ def test_sharding_is_named_and_is_no_other_attribute() -> None:
     found = kinds(sharded(2), sharded(4))
     said = "1 instruction divided among devices in another way"
     assert found == Kinds([said], [], said)
+
+
+def test_an_empty_tuple_has_no_type_to_go_from() -> None:
+    def with_result(shape: bytes) -> bytes:
+        return profile(X, parameter("state", shape, 1), instruction("wait.2", "custom-call", shape, "x"))
+
+    found = kinds(with_result(shapes()), with_result(F32[4, 4]))
+    assert found == Kinds([], ["`wait.2` and 1 other instruction have another shape"])
 
 
 def test_the_most_telling_change_of_two_runs() -> None:

@@ -132,9 +132,10 @@ def kinds_of(
         sharded += is_sharded
         if are_donated[0] != are_donated[1]:
             donated[are_donated[1]] += 1
-        if before != after and opcode in _PASSIVE:
+        is_other_type = bool(before and after) and before != after  # an empty tuple has none
+        if is_other_type and opcode in _PASSIVE:
             continue  # they have the type of what they hold, and `_inputs` tells of inputs
-        if before != after:
+        if is_other_type:
             types[before, after].setdefault(opcode, []).append(name)
         elif ours.shape_of(at) != theirs.shape_of(to):
             shapes.setdefault(opcode, []).append(name)
@@ -171,6 +172,8 @@ def _inputs(ours: Counter[str], theirs: Counter[str]) -> Iterator[str]:
     gone, come = ours - theirs, theirs - ours
     if len(gone) == len(come) == 1 and gone.total() == come.total():
         (before,), (after,) = gone, come
+        if not (before and after):
+            return
         changed, every = gone.total(), ours.total()
         yield f"{'all' if changed == every else f'{changed:,} of'} {every:,} inputs went from {before} to {after}"
 
@@ -224,7 +227,7 @@ def _counts(ours: Counter[str], theirs: Counter[str]) -> tuple[list[str], list[s
     telling = {one for one in changed - moves if one in _HEAVY or one == _FUSION or _COLLECTIVE.match(one)}
     found = sentences(telling)[:_MOST_KINDS]
     if moves:
-        found.append(f"{' and '.join(sentences(moves))}, for another layout")
+        found.append(" and ".join(sentences(moves)))
     return found, sentences(changed - moves - telling)[:_MOST_KINDS]
 
 
