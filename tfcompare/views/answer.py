@@ -31,7 +31,7 @@ from tfcompare.views.memory import peak as memory_peak
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import main_side, top_ops
 from tfcompare.views.ops.shapes import SHAPE, ops_with_shapes, shape_column
-from tfcompare.views.pair_words import not_compared, time_in_common
+from tfcompare.views.pair_words import not_compared, sums_per, time_in_common
 from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
@@ -292,8 +292,7 @@ def _parts(pair: Pair) -> Facts:
 
 def changes(pair: Pair, top: int) -> Iterator[Block]:
     """The `top` ops that changed most, 0 for all; of a run alone, its longest ops."""
-    several = pair.host is None and any(len(run.host_names) > 1 for run in pair.runs)
-    per = f"self time per {pair.per_what}{', all hosts together' if several else ''}"
+    per = f"self time per {sums_per(pair)}"
     if pair.is_single:
         yield _longest(pair, per, top)
         return

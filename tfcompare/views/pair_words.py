@@ -19,6 +19,12 @@ def time_in_common(pair: Pair, names: tuple[str, str]) -> str:
     return f"Ops of both take {before} of the {what} in {names[0]} and {after} in {names[1]}."
 
 
+def sums_per(pair: Pair) -> str:
+    """What sums of ops are per: `step`, or `step, all hosts together`."""
+    several = pair.host is None and any(len(run.host_names) > 1 for run in pair.runs)
+    return f"{pair.per_what}{', all hosts together' if several else ''}"
+
+
 def not_compared(pair: Pair) -> str:
     """A Markdown sentence on why what ran on devices is not compared; empty if it is, or for a run alone."""
     lacking = [name for name, side in zip(pair.marked, pair.sides, strict=True) if not _has_devices(side)]

@@ -18,6 +18,7 @@ from tfcompare.text import as_code, some_of
 from tfcompare.units import format_time_us, ratio_of
 from tfcompare.views.ops.figures import most_changed, ops_of
 from tfcompare.views.ops.work_words import work_done
+from tfcompare.views.pair_words import sums_per
 from tfcompare.views.steps.attribution import INPUT, attribution_of
 from tfcompare.views.steps.shape_words import shapes_clause
 
@@ -100,7 +101,7 @@ def _layers(pair: Pair, baseline: str) -> str:
         if own := [one for one in layers if one.side == side]:
             named = some_of([as_code(one.name) for one in own], _MOST_NAMED)
             time = format_time_us(sum(one.self_time_us for one in own))
-            clauses.append(f"{verb} {named}, which {baseline} {other} ({time} per {pair.per_what})")
+            clauses.append(f"{verb} {named}, which {baseline} {other} ({time} per {sums_per(pair)})")
     return f"it {' and '.join(clauses)}" if clauses else ""
 
 

@@ -1,4 +1,4 @@
-"""The work of a layer in the headline."""
+"""Layers in the headline: the work of one, and the time of one that only one side has."""
 
 from __future__ import annotations
 
@@ -38,3 +38,15 @@ def test_the_work_of_a_layer_is_that_of_all_its_ops(unknown: bool, work: str) ->
     )
     found = cause(pair_with(compare(ours, theirs)), ("`a`", "`b`"), is_subject=True)  # type: ignore[arg-type]
     assert found == f"its matmuls have 64 → 128 columns{work}"
+
+
+@pytest.mark.parametrize(("host", "of_hosts"), [(None, ", all hosts together"), ("x", "")])
+def test_the_time_of_a_layer_is_said_to_be_that_of_all_hosts(host: str | None, of_hosts: str) -> None:
+    first = [("Host", "MatMul", "model/first/MatMul", 1, 100.0), ("Host", "Relu", "model/first/Relu", 1, 9.0)]
+    extra = [("Host", "MatMul", "model/inner/MatMul", 1, 50.0), ("Host", "Relu", "model/inner/Relu", 1, 10.0)]
+    sides = []
+    for name, rows in (("a", first), ("b", first + extra)):
+        frames = {one: {"op_stats": op_stats(rows, one)} for one in ("x", "y")}
+        sides.append(run(name, op_stats(rows), content=name, hosts=("x", "y"), by_host=frames))
+    found = cause(pair_with(compare(*sides, host=host)), ("`a`", "`b`"), is_subject=True)  # type: ignore[arg-type]
+    assert found == f"it has `inner`, which `a` lacks (60.0 µs per step{of_hosts})"
