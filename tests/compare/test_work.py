@@ -57,7 +57,9 @@ def compiled(name: str, *lines: str) -> FakeRun:
         {name: pa.array([], pa.string()) for name in ("host", "op_name", "data_type", "shape", "region_type")}
     )
     none = none.append_column("is_allocation", pa.array([], pa.bool_()))
-    made.frames["op_shapes"] = op_shapes(none, made.frames["hlo_ops"], no_parts)
+    no_operands = pd.DataFrame({name: [] for name in ("host", "op_name", "operands")}, dtype="str")
+    no_operands = no_operands.assign(occurrences=0)
+    made.frames["op_shapes"] = op_shapes(none, made.frames["hlo_ops"], no_parts, no_operands)
     return made
 
 

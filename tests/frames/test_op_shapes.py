@@ -124,5 +124,36 @@ def test_sizes_in_a_text(shape: str, sizes: tuple[int, ...]) -> None:
     assert sizes_of(shape) == sizes
 
 
+def ran(op: str, at: float, operands: str | None = None) -> Event:
+    return event(op, at, 1, **({} if operands is None else {"shape": operands}))
+
+
+def test_operands_are_those_with_which_an_op_ran_most_often(tmp_path: Path) -> None:
+    many = ";".join(f"float[{n}]" for n in range(100))
+    run = memory_runs.loaded(
+        tmp_path,
+        allocated("dense/MatMul", "[32,128]", at=1),
+        *(ran("dense/MatMul:MatMul", at, "(float[32,64];half[64,128])") for at in (10, 20)),
+        ran("dense/MatMul:MatMul", 30, "(float[7,64];half[64,128])"),  # the last batch
+        ran("dense/Relu:Relu", 40, "(bfloat16[32,128])"),  # its result has the memory of its operand
+        ran("next:IteratorGetNext", 50, "(;;float[?,3];int64[])"),
+        ran("empty:NoOp", 60, "()"),
+        ran("sum:AddN", 70, f"({many})"),
+        ran("dense/Other:Relu", 80),
+        hosts=("a", "b"),
+    )
+    assert set(run.table("op_shapes")["host"]) == {"a", "b"}
+    found = shapes_of(run)
+    assert {key: cells for key, cells in found.items() if key[0] != "sum"} == {
+        ("dense/MatMul", "result"): ("f32[32,128]", "0,width", 1),
+        ("dense/MatMul", "operand 1"): ("f32[32,64]", "", 2),
+        ("dense/MatMul", "operand 2"): ("f16[64,128]", "", 2),
+        ("dense/Relu", "operand 1"): ("bf16[32,128]", "", 1),
+        ("next", "operand 4"): ("s64[]", "", 1),
+    }
+    assert [found["sum", f"operand {n}"][0] for n in (1, 64)] == ["f32[0]", "f32[63]"]
+    assert ("sum", "operand 65") not in found
+
+
 def test_without_allocations_and_programs_there_are_no_rows(tmp_path: Path) -> None:
     assert shapes_of(memory_runs.loaded(tmp_path, event("dense/Relu:Relu", 8, 1))) == {}

@@ -39,6 +39,9 @@ COMPILING = space(
         ),
     )
 )
+VERBOSE = space(plane("/host:CPU", line("python", event("dense/Relu:Relu", 0, 1, shape="(float[8,64])"))))
+WRITTEN = (COMPILING, VERBOSE)
+"""What no other profile here has: compilations, and operands of ops."""
 _DIGITS = 9
 """What is left of floats: other processors add them in another order."""
 
@@ -55,7 +58,7 @@ def content_digests() -> dict[str, str]:
 def read() -> tuple[list[Run], list[HostTables]]:
     """(the sample runs; their hosts, and those of small profiles of every dialect)."""
     runs = [load(run_path(name)) for name in SAMPLES]
-    return runs, [*(host for run in runs for host in run.hosts), *map(built, (*fuzz_inputs.built(), COMPILING))]
+    return runs, [*(host for run in runs for host in run.hosts), *map(built, (*fuzz_inputs.built(), *WRITTEN))]
 
 
 def _rows(table: pa.Table) -> object:

@@ -20,7 +20,7 @@ from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory_events import memory_events, memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
-from tfcompare.frames.ops.framework_ops import gpu_ops, host_ops, with_shapes
+from tfcompare.frames.ops.framework_ops import gpu_ops, host_ops, op_operands, with_shapes
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.ops.op_parts import OpEvents, op_parts
 from tfcompare.frames.ops.tpu_ops import tpu_ops
@@ -223,6 +223,7 @@ def _core(
     gaps, of_hosts = idle_gaps(space, steps, ops), collectives(space, steps, ops)
     of_programs = instructions(space, every, steps)
     buffers, damaged_programs = hlo_memory(space)
+    operands = op_operands(space, ops)
     of_capture = recorded(space, recording, ops)
     del ops, every
     memory, kernels = memory_events(space, steps), kernels_of(space, steps)
@@ -232,6 +233,7 @@ def _core(
         "device_steps": of_devices,
         "collectives": of_hosts,
         "op_parts": with_shapes(parts.parts, memory),
+        "op_operands": operands,
         "op_totals": parts.totals,
         "op_wall_totals": explained.totals,
         "idle": idle,

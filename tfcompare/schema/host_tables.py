@@ -134,6 +134,7 @@ _TABLES = (
     ),
     _table("collectives", "core", "step int64, name str, start_ps duration_ps int64", ("step",), of_steps=True),
     _table("op_parts", "core", "device host_or_device op_type op_name part str, earliest latest int64, shapes str"),
+    _table("op_operands", "core", "op_name operands str, occurrences int64"),
     _table("op_totals", "core", _OP_SUMS, ("part",), _OF_PARTS),
     _table("op_wall_totals", "core", "part int32, wall_time_ps float64", ("part",), _OF_PARTS),
     _table("idle", "core", "device host_or_device str, idle_ps int64, busy_ps span_ps float64"),

@@ -44,7 +44,8 @@ OP_STEPS = Table(
 OP_SHAPES = Table(
     "op_shapes",
     "One row for each array that an op is known to make or use: of an op of XLA programs those of its instruction with "
-    "most self time, of another op the result for which it allocated memory most often.",
+    "most self time, of another op the result for which it allocated memory most often, and the operands with which it "
+    "ran most often, where they were recorded.",
     (HOST_KEY, OP_NAME_KEY)
     + columns("""
         tensor key | Array | `result`, or an operand: `operand 1`, `operand 2`, …; arrays of tuples are counted one by
@@ -52,7 +53,8 @@ OP_SHAPES = Table(
         shape text | Shape | Its type and dimensions in XLA's notation, e.g. `f32[3,3,512,128]`.
         dimensions text | Dimensions | What its dimensions are, where the op tells: `batch`, `height`, `width`,
             `channels`, `filters`, `sequence`, `features`, else their position, from 0; empty where it tells none.
-        occurrences sum int64 | Occurrences | Executions of the instruction, or allocations of the result.
+        occurrences sum int64 | Occurrences | Executions of the instruction, allocations of the result, or
+            executions with these operands.
     """),
     has_diff=False,
 )

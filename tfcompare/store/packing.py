@@ -39,7 +39,7 @@ _RESIDENT = "core"
 """The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
 _AS_CODES = "timeline_spans"
 """The table whose texts are never written out for each row."""
-_MOST_NAMED = 5
+_MOST_NAMED = 6
 
 
 @dataclass(frozen=True)

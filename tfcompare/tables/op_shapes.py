@@ -28,6 +28,8 @@ _SHAPE = r"\[[\d,]*\]"
 _TYPE_SIZE = re.compile(r"([a-z]+)(\d+)")
 _LETTERS = {"int": "s", "uint": "u", "float": "f", "complex": "c"}
 _TYPES = {"float": "f32", "double": "f64", "half": "f16", "bfloat16": "bf16", "bool": "pred"}
+_OPERAND = rf"^([a-z]\w*)({_SHAPE})$"  # TensorFlow tells none of references, resources and variants
+_MOST_OPERANDS = 64  # of which shapes are told: ops with more, such as sums of gradients, have like ones
 _HANDLES = ("resource", "variant", "INVALID")  # of what a tensor of another type refers to
 _ROLES = ({"b": "batch", "f": "channels"}, {"i": "channels", "o": "filters"}, {"b": "batch", "f": "filters"})
 """What XLA's letters stand for in the image, kernel and result of a forward convolution."""
@@ -40,16 +42,18 @@ _PRODUCTS = ("MatMul", "_FusedMatMul", "dot_general", "dot")
 _GATHERS = ("GatherV2", "ResourceGather", "Gather", "gather")
 
 
-def op_shapes(memory: pa.Table, instructions: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `schema.OP_SHAPES` of some hosts, from their tables `hlo_ops` and `op_parts`, and the rows of
-    `memory_events` with their `host`."""
+def op_shapes(
+    memory: pa.Table, instructions: pd.DataFrame, parts: pd.DataFrame, operands: pd.DataFrame
+) -> pd.DataFrame:
+    """Columns of `schema.OP_SHAPES` of some hosts, from their tables `hlo_ops`, `op_parts` and `op_operands`, and the
+    rows of `memory_events` with their `host`."""
     named = instructions[(instructions["op_name"] != "") & (instructions["expression"] != "")]
     longest = named.sort_values("self_time_us", ascending=False, kind="stable").drop_duplicates(["host", "op_name"])
     compiled = tensors_of(longest["expression"])
     compiled = compiled.assign(dimensions=dimensions_of(compiled, longest["op_name"]))
     ran = longest[["host", "op_name", "executions"]].iloc[compiled["row"]].reset_index(drop=True)
     compiled = compiled.assign(host=ran["host"], op_name=ran["op_name"], occurrences=ran["executions"])
-    rows = pd.concat([compiled, _allocated(memory, parts)], ignore_index=True)
+    rows = pd.concat([compiled, _allocated(memory, parts), _recorded(operands)], ignore_index=True)
     rows = rows.drop_duplicates(["host", "op_name", "number"])
     rows = rows.sort_values(["host", "op_name", "number"], kind="stable", ignore_index=True)
     operand = "operand " + rows["number"].astype("str")
@@ -170,6 +174,23 @@ def _allocated(memory: pa.Table, parts: pd.DataFrame) -> pd.DataFrame:
     transposed = set(of_type.index[of_type == "Conv2DBackpropInput"])
     dimensions = _for_each(told, partial(_of_allocated, transposed)).reindex(rows.index, fill_value="")
     return rows[["host", "op_name", "shape", "occurrences"]].assign(number=RESULT, dimensions=dimensions)
+
+
+def _recorded(operands: pd.DataFrame) -> pd.DataFrame:
+    """The operands with which each op of each host ran most often."""
+    order = ["host", "op_name", "occurrences", "operands"]
+    rows = operands.sort_values(order, ascending=[True, True, False, True], kind="stable")
+    rows = rows.drop_duplicates(["host", "op_name"])[["host", "op_name", "occurrences"]].assign(
+        shape=rows["operands"].str.removeprefix("(").str.removesuffix(")").str.split(";", n=_MOST_OPERANDS)
+    )
+    rows = rows.explode("shape")
+    rows = rows.assign(number=rows.groupby(level=0).cumcount() + 1)
+    arrays = rows["shape"].astype("str").str.extract(_OPERAND)
+    rows = rows.assign(type=arrays[0], shape=arrays[1])
+    rows = rows[arrays[0].notna() & (rows["number"] <= _MOST_OPERANDS)]
+    types = {name: _xla_type(name) for name in rows["type"].unique()}
+    rows = rows.assign(shape=rows["type"].map(types) + rows["shape"], dimensions="").reset_index(drop=True)
+    return rows.drop(columns="type")
 
 
 def _of_allocated(transposed: Set[str], op_name: str, op_type: str, shape: str) -> str:

@@ -117,7 +117,8 @@ class RunTables(HostFrames):
             names = pa.array([one.host for one in hosts], pa.string())
             of_rows = np.repeat(np.arange(len(hosts), dtype=np.int32), counts)
             memory = memory.append_column("host", pa.DictionaryArray.from_arrays(of_rows, names))
-            return op_shapes(memory, *(self.host_table(one, host=host) for one in ("hlo_ops", "op_parts")))
+            others = (self.host_table(one, host=host) for one in ("hlo_ops", "op_parts", "op_operands"))
+            return op_shapes(memory, *others)
         if name == "op_profile":
             return op_profile(self.host_table("hlo_ops", host=host))
         if name == "input_pipeline":

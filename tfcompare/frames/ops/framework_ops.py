@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare import schema
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import distinct
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
@@ -17,6 +20,9 @@ from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_st
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace, lookup
+
+_OPERANDS = "shape"
+"""Of ops: their operands. TensorFlow records them at the level of its verbose events only."""
 
 
 def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
@@ -123,6 +129,25 @@ def _allocated_shapes(memory: MemoryEvents) -> dict[str, str]:
     return {
         name: " ".join(sorted(texts)) for name, texts in found.items() if not any(text.endswith(CUT) for text in texts)
     }
+
+
+def op_operands(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
+    """The table `op_operands`: the `operands` of ops on the host as TensorFlow writes them, such as
+    `(half[4,384];int32[2])`, and how often each op ran with these: `occurrences`. Kernels repeat those of their op."""
+    has_operands = space.has(_OPERANDS) if _OPERANDS in space.stat_names else None
+    if has_operands is None or not ops or ops[0].host_or_device != schema.HOST or not has_operands[ops[0].rows].any():
+        return empty("op_operands")  # most often allocations alone have a shape
+    on_host, operands = ops[0], space.strings(_OPERANDS)
+    code = operands.spread(len(space.events))[on_host.rows]
+    known = code >= 0
+    pairs, counts = np.unique(on_host.part[known] * np.int64(len(operands.labels)) + code[known], return_counts=True)
+    part, code = np.divmod(pairs, max(1, len(operands.labels)))
+    columns = {
+        "op_name": on_host.parts["op_name"].take(pa.array(part)),
+        "operands": pa.array(operands.labels, pa.string()).take(pa.array(code)),
+        "occurrences": counts,
+    }
+    return host_table("op_operands", columns)
 
 
 def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
