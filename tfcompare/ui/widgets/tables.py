@@ -19,6 +19,7 @@ from pandas.io.formats.style import Styler
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
+from tfcompare.units import format_factor
 from tfcompare.views import chart_style as style
 from tfcompare.views.columns import (
     MATCH_MARKS,
@@ -189,7 +190,9 @@ def styled(
         cells.columns = pd.MultiIndex.from_tuples(labels)
         at = dict(zip(at, labels, strict=True))
     colours = {at[c.name]: _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost}
+    formats: dict[Hashable, Callable[[Any], str]]
     formats = {at[name]: partial(_look_up, texts) for name, texts in short.items() if texts}
+    formats |= {at[column.name]: format_factor for column in columns if column.format == "factor"}
     if not colours and not formats and not marked_rows(page):
         return cells
     styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))
