@@ -291,6 +291,13 @@ def test_a_change_that_no_verdict_is_on_has_no_colour_unless_it_is_of_bytes_whic
     assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}
 
 
+def test_of_different_programs_no_change_is_better_or_worse():
+    rows = pd.DataFrame({"memory_id": ["a", "b"], "heap_bytes_delta": [-5.0, 5.0]})
+    columns = columns_of(rows.columns, schema.MEMORY_SUMMARY)
+    found = styled(rows, columns, layout(rows, columns), is_neutral=True)
+    assert "color:" not in (found if isinstance(found, Styler) else found.style).to_html()
+
+
 def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():
     """The grid's own download button writes its cells as they are."""
     rows = ROWS.head(1).assign(op_name="=cmd()")
