@@ -73,6 +73,17 @@ def test_ratios_and_percentages():
 
 
 @pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        *((1 / 512, "1/512"), (0.5, "1/2"), (1 / 27.13, "1/27.1"), (1 / 1234.5, "1/1,234"), (0.75, "0.750×")),
+        *((1.0, "1.00×"), (7.241, "7.24×"), (0.0, "0×"), (math.inf, "∞"), (math.nan, "–")),
+    ],
+)
+def test_a_small_factor_is_a_fraction(ratio: float, text: str) -> None:
+    assert units.format_factor(ratio) == text
+
+
+@pytest.mark.parametrize(
     ("baseline", "candidate", "ratio"),
     [
         *((2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan)),

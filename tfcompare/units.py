@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MISSING = "–"
 MINUS = "−"
+READS_AS_FRACTION_BELOW = 2 / 3
+"""1/1.3 reads worse than 0.77× or 77 %, and 0.00195× worse than 1/512."""
 
 _TIME_IN_US = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
 _BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15))
@@ -101,6 +103,15 @@ def format_ratio(ratio: float | None) -> str:
     if number is None:
         return MISSING
     return "∞" if math.isinf(number) else f"{_three(number)}×"
+
+
+def format_factor(ratio: float | None) -> str:
+    """`2×`, `0.83×`, `1/512` for a ratio that is one factor of several; `∞` if the baseline was 0."""
+    number = _number(ratio)
+    if number is None or not 0 < number < READS_AS_FRACTION_BELOW:
+        return format_ratio(number)
+    size = 1 / number
+    return f"1/{size:,.0f}" if size >= 999.5 else f"1/{size:.3g}"
 
 
 def format_percent(share: float | None) -> str:

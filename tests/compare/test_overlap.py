@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.render.report import report
 from tfcompare.render.shown import Shown
+from tfcompare.views.blocks import Beside, Block, Chart, Live, Section, Table, Verdict
 from tfcompare.views.caveats import caveats
-from tfcompare.views.pair_words import DIFFERENT_PROGRAMS
+from tfcompare.views.ops.work_words import TERMS
+from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, WHAT_TO_CHOOSE
+from tfcompare.views.registry import view
 
 H100, TRANSFORMER = "h100_512_128", "h100_store_activations"
 LAYERS = ("embed", "attention", "mlp", "norm", "head")
@@ -148,6 +152,29 @@ def test_every_surface_says_that_there_is_nothing_to_compare() -> None:
         written = report(comparison, form)
         assert DIFFERENT_PROGRAMS in written
         assert not any(word in written for word in ("likely faster", "likely slower", "Largest changes, "))
+
+
+def walked(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks, and those within them."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Section | Beside):
+            yield from walked(block.blocks)
+
+
+def test_nothing_on_the_pages_of_different_programs_tells_what_changed() -> None:
+    pair = pairs_of(compared_runs(H100, TRANSFORMER))[0]
+    (verdict,) = (block for block in view("overview").blocks(pair) if isinstance(block, Verdict))
+    assert verdict.basis[0].endswith(f" {WHAT_TO_CHOOSE}")
+    for name in ("overview", "op_stats", "kernel_stats", "memory", "xla"):
+        blocks = list(walked(view(name).blocks(pair)))
+        titles = {block.title for block in blocks if isinstance(block, Section | Table)}
+        assert not titles & {"What changed", "Where the time changed", "Name scopes", "Regrouped instructions"}
+        drawn = {block.name for block in blocks if isinstance(block, Chart)}
+        assert not drawn & {"op_changes", "kernel_changes", "memory_peak_changes", "xla_time", "scopes"}
+        assert not any(isinstance(block, Live) and block.name == "typical_step" for block in blocks)
+        shown = {column for block in blocks if isinstance(block, Table) for column in [*block.names, *block.every]}
+        assert not shown & set(TERMS)
 
 
 def test_a_check_of_different_programs_is_not_judged() -> None:

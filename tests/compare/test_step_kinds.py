@@ -34,7 +34,7 @@ from tfcompare.run import Run
 from tfcompare.tables.step_kinds import kinds_among, step_programs
 from tfcompare.tables.step_times import StepCells
 from tfcompare.views.answer import answer as blocks_of_answer
-from tfcompare.views.blocks import Chart, Facts, Links, Text
+from tfcompare.views.blocks import Beside, Chart, Facts, Links, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
 from tfcompare.views.steps.headline import doubt, kinds_headline
 from tfcompare.views.steps.view import VIEW
@@ -140,7 +140,9 @@ def test_real_runs_have_a_kind_of_step_for_each_of_their_programs(name: str) -> 
 
 
 def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> None:
-    text, facts, memory, links = blocks(pairs_of(compared())[0])
+    text, beside, links = blocks(pairs_of(compared())[0])
+    assert isinstance(beside, Beside)
+    (facts,), (memory,) = beside.parts
     assert isinstance(text, Text) and isinstance(facts, Facts) and isinstance(links, Links)
     assert isinstance(memory, Facts)
     assert [one.id for one in memory.findings] == ["step_kind_memory:multiply", "step_kind_memory:evaluate"]
@@ -205,7 +207,7 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
-    facts, memory, _ = blocks(pairs_of(compared(FIFTH, FIFTH))[0])
+    facts, memory, _ = flat(blocks(pairs_of(compared(FIFTH, FIFTH))[0]))
     assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
     assert isinstance(memory, Facts) and all(len(row) == 2 for row in memory.rows)
     assert not list(blocks(pairs_of(compared_runs("jax_filters_128_32", "jax_filters_16_8"))[0]))

@@ -130,6 +130,24 @@ def test_the_columns_shown_first_fit_the_page(factor):
     assert sum(layout(rows, columns).pixels[c.name] for c in columns) + 40 <= PAGE_PIXELS
 
 
+def test_what_was_judged_is_in_view_where_not_all_columns_are():
+    rows = ROWS.assign(op_name="n" * 60, verdict="faster", evidence="single", array_shape="[128,32,32,512]" * 2)
+    rows = rows.assign(work_ratio=1 / 512, work_in="FLOPs", time_per_work_ratio=7.24)
+    names = ["op_name", *(f"{samples.METRIC}_{role}" for role in ("baseline", "candidate", "delta", "ratio"))]
+    names += ["op_type", "verdict", "array_shape", "work_ratio", "work_in", "time_per_work_ratio"]
+    pixels = layout(rows, columns_of(names)).pixels
+    assert sum(pixels.values()) + 40 > PAGE_PIXELS
+    assert sum(pixels[name] for name in names[: names.index("verdict") + 1]) + 40 == PAGE_PIXELS
+
+
+def test_factors_of_a_change_are_fractions_on_the_page_and_numbers_below():
+    rows = pd.DataFrame({"op_name": ["a", "b"], "work_ratio": [1 / 512, np.nan], "time_per_work_ratio": [7.24, 0.5]})
+    cells = cells_of(rows)
+    texts = re.findall(r'<td id="[^>]*>([^<]*)<', cells.to_html())
+    assert texts == ["a", "1/512", "7.24×", "b", "–", "1/2"]
+    assert cells.data["work_ratio"].iloc[0] == 1 / 512
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
 def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
@@ -271,6 +289,13 @@ def test_a_change_that_no_verdict_is_on_has_no_colour_unless_it_is_of_bytes_whic
     assert colours(rows.drop(columns="verdict"), DEFAULT) == {}
     rows = pd.DataFrame({"memory_id": ["a", "b", "c"], "heap_bytes_delta": [-5.0, 5.0, 0.0]})
     assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}
+
+
+def test_of_different_programs_no_change_is_better_or_worse():
+    rows = pd.DataFrame({"memory_id": ["a", "b"], "heap_bytes_delta": [-5.0, 5.0]})
+    columns = columns_of(rows.columns, schema.MEMORY_SUMMARY)
+    found = styled(rows, columns, layout(rows, columns), is_neutral=True)
+    assert "color:" not in (found if isinstance(found, Styler) else found.style).to_html()
 
 
 def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():

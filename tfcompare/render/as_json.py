@@ -146,7 +146,7 @@ def cells(table: Table, rows: pd.DataFrame) -> dict[str, Any]:
     columns = []
     for one in table.columns:
         label = f"{one.heading}, {one.label.lower()}" if one.heading else one.label
-        unit = "" if one.format == "ratio" else one.unit
+        unit = "" if one.format in ("ratio", "factor") else one.unit
         columns.append({"name": table.name_in_file(one.name), "label": label, "unit": unit})
     return {"columns": columns, "rows": rows.astype(object).to_numpy().tolist()}
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.text import more_rows
-from tfcompare.units import MISSING, format_percent, format_ratio, scale
+from tfcompare.units import MISSING, format_factor, format_percent, format_ratio, scale
 from tfcompare.views.blocks import Facts, Table, Timeline
 from tfcompare.views.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
 from tfcompare.views.verdict_marks import outcome_text, tone_of
@@ -99,6 +99,8 @@ def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> s
         return MISSING
     if column.format == "ratio":
         return format_ratio(value)
+    if column.format == "factor":
+        return format_factor(value)
     if column.format in ("share", "bar"):
         return format_percent(value)
     size, _, digits = unit or (1.0, "", 0)

@@ -31,7 +31,7 @@ from tfcompare.views.memory import peak as memory_peak
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import main_side, top_ops
 from tfcompare.views.ops.shapes import SHAPE, ops_with_shapes, shape_column
-from tfcompare.views.pair_words import not_compared, sums_per, time_in_common
+from tfcompare.views.pair_words import WHAT_TO_CHOOSE, not_compared, sums_per, time_in_common
 from tfcompare.views.steps import source_lines, what_differs
 from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
@@ -194,7 +194,7 @@ def _of_different_programs(pair: Pair) -> Verdict:
     """That there is no verdict, and how much of the time is in ops of both."""
     ours, theirs = overlap(pair).shares
     found = Finding("different_programs", "Time in ops of both", "share", ours, theirs, UNTESTED, more="op_stats")
-    return Verdict("", "neutral", headline(pair), [time_in_common(pair, pair.marked)], [found])
+    return Verdict("", "neutral", headline(pair), [f"{time_in_common(pair, pair.marked)} {WHAT_TO_CHOOSE}"], [found])
 
 
 def headline(pair: Pair, *, whole: bool = False) -> str:

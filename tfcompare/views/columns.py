@@ -82,7 +82,8 @@ NAMES = ("op_name", "kernel_name", "scope")
 MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS = 4, 2
 SCOPE_MARK = " ‹ "
 
-Format = Literal["text", "flag", "number", "change", "ratio", "share", "bar"]
+Format = Literal["text", "flag", "number", "change", "ratio", "factor", "share", "bar"]
+"""`ratio` is written `0.0148×`, `factor`, of what a ratio is the product of, `1/512`."""
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,10 @@ def _parts(name: str, table: schema.Table) -> tuple[str, str]:
 def _format(column: Column, role: str) -> Format:
     if column.kind == "flag":
         return "flag"
-    if role == "ratio" or column.name.endswith("_ratio"):
+    if role == "ratio":
         return "ratio"
+    if column.name.endswith("_ratio"):
+        return "factor"
     if column.unit == "share":
         return "share"
     return "change" if role == "delta" else "number"

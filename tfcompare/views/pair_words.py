@@ -9,6 +9,7 @@ from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent
 
 DIFFERENT_PROGRAMS = "Different programs: there is nothing to compare"
+WHAT_TO_CHOOSE = "Choose two runs of one program, or open each run alone."
 
 
 def time_in_common(pair: Pair, names: tuple[str, str]) -> str:

@@ -67,6 +67,6 @@ def test_the_verdict_has_it_first_and_says_the_time_of_the_kind_once_more_only()
     pair = pair_with(compared_runs("h100_store_activations", "h100_recompute_activations"))
     blocks = list(flat(answer.first(pair)))
     (verdict,) = (block for block in blocks if isinstance(block, Verdict))
-    assert ". Recomputing saves 302 MB of XLA's buffers" in verdict.headline
+    assert ". Recomputing saves 302 MB of XLA's buffers (−43.4 %) for +423 µs per step; 26 instr" in verdict.headline
     assert verdict.headline in answer.headline(pair, whole=True)
     assert "Recomputing" not in " ".join(verdict.basis)

@@ -185,6 +185,7 @@ class Renderer:
         self, table: Table, rows: pd.DataFrame, columns: Sequence[Shown], key: str
     ) -> tuple[pd.DataFrame, str | None]:
         look: dict[str, Any] = {"address": table.address, "readings": table.readings, "page_pixels": self.pixels}
+        look["is_neutral"] = isinstance(self.subject, Pair) and self.subject.are_unrelated
         return sortable(rows, columns, key=key, row_key=table.opens.keys if table.opens else None, **look)
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:

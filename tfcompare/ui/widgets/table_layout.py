@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.render.payload import units_of
-from tfcompare.units import Scale
+from tfcompare.units import Scale, format_factor
 from tfcompare.views.columns import Shown
 
 PAGE_PIXELS = 950
@@ -33,6 +33,7 @@ PADDING_PIXELS = 16
 MARKER_PIXELS = 40
 """The width of the column that selects a row."""
 
+FACTOR_LETTERS = len("1/7.24")
 BAR_LETTERS = 13
 """The width of a bar with its share in percent, in letters."""
 
@@ -76,15 +77,20 @@ def layout(
 ) -> Layout:
     """The layout: columns under one heading have the same decimals, and the first column gets the remaining width.
 
-    If too little width is left, the table scrolls horizontally anyway, and the first column is as wide as it needs.
+    If too little width is left for all columns, the table scrolls horizontally, and what was judged, with its verdict,
+    is in view; if there is too little for that, too, the first column is as wide as it needs.
     """
     formats = _formats(frame, columns)
     first, *others = columns
     pixels = {column.name: _pixels(frame, column, formats, sorted_by) for column in others}
-    left = page_pixels - MARKER_PIXELS - sum(pixels.values())
     least, most = NAME_PIXELS
     most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
-    return replace(formats, pixels=pixels | {first.name: min(left, most) if left >= least else most})
+    room = page_pixels - MARKER_PIXELS
+    lefts = [room - sum(pixels.values())]
+    if judged := [at for at, column in enumerate(others, 1) if column.is_judged or column.name == "verdict"]:
+        lefts.append(room - sum([*pixels.values()][: judged[-1]]))
+    name = next((min(left, most) for left in lefts if left >= least), most)
+    return replace(formats, pixels=pixels | {first.name: name})
 
 
 def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
@@ -121,6 +127,14 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         cells = frame[column.name].dropna().astype("str").str.len()
         longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
         letters = min(longest, column.letters)
+    elif column.format == "factor":
+        values = frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
+        ends = values[np.isfinite(values)]
+        letters = max(
+            letters,
+            FACTOR_LETTERS,
+            *(len(format_factor(float(end))) for end in (ends.min(initial=1), ends.max(initial=1))),
+        )
     elif column.format not in ("flag", "bar"):
         sizes = np.abs(frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan))
         largest = float(sizes[np.isfinite(sizes)].max(initial=0)) / formats.factor(column)
@@ -145,5 +159,7 @@ def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
     if column.format == "bar":
         return st.column_config.ProgressColumn(label, help=column.help, format="%.1f %%", max_value=100, width=width)
     digits = laid_out.digits.get(column.name, 0)
+    if column.format == "factor":  # its texts are those of the table's styles
+        return st.column_config.NumberColumn(label, help=column.help, width=width)
     formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "%.1f %%"}
     return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format], width=width)

@@ -19,6 +19,7 @@ from pandas.io.formats.style import Styler
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
+from tfcompare.units import format_factor
 from tfcompare.views import chart_style as style
 from tfcompare.views.columns import (
     MATCH_MARKS,
@@ -91,13 +92,15 @@ def sortable(
     address: str = "",
     readings: Mapping[str, str] | None = None,
     page_pixels: int = PAGE_PIXELS,
+    is_neutral: bool = False,
 ) -> tuple[pd.DataFrame, str | None]:
     """Show `frame`; returns its rows in the order shown, and the key of the selected row.
 
     `row_key` gives each row a key that does not depend on the order; without it no row can be selected. Order and
     selection are in the page's URL as `sort` and `row`, prefixed with `address` if a page has several tables.
     `readings` maps texts that are too long to read to what is shown, and sorted by, instead. On a narrow page, the
-    numbers of both sides come first. `page_pixels` is the width of the table in a window of 1440 px.
+    numbers of both sides come first. `page_pixels` is the width of the table in a window of 1440 px. A table that
+    `is_neutral` has no change that is better or worse.
     """
     narrow = is_narrow()
     columns = figures_first(columns) if narrow else columns
@@ -115,7 +118,7 @@ def sortable(
     grid = f"{key} {order.to_text()}{' narrow' if narrow else ''}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
-        styled(page, columns, laid_out, readings),
+        styled(page, columns, laid_out, readings, is_neutral=is_neutral),
         key=grid,
         hide_index=True,
         height=(min(len(page), VISIBLE_ROWS) + (2 if _has_headings(columns) else 1)) * ROW_PIXELS + 2,
@@ -159,9 +162,15 @@ def _page(rows: pd.DataFrame, key: str, most: int) -> pd.DataFrame:
 
 
 def styled(
-    page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
+    page: pd.DataFrame,
+    columns: Sequence[Shown],
+    laid_out: Layout,
+    readings: Mapping[str, str] | None = None,
+    *,
+    is_neutral: bool = False,
 ) -> pd.DataFrame | Styler:
-    """The page with two levels of headers if there are headings, and with changes coloured by their verdict.
+    """The page with two levels of headers if there are headings, and with changes coloured by their verdict, unless it
+    `is_neutral`.
 
     Changes of bytes are exact and need no verdict. Cells hold full texts; names are displayed innermost part first.
     Rows of one side show their whole value as change, and their status as verdict.
@@ -188,8 +197,11 @@ def styled(
         labels = [(laid_out.with_unit(column, column.heading), column.name) for column in columns]
         cells.columns = pd.MultiIndex.from_tuples(labels)
         at = dict(zip(at, labels, strict=True))
-    colours = {at[c.name]: _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost}
+    judged = [] if is_neutral else [c for c in columns if c.format == "change" and c.is_cost]
+    colours = {at[c.name]: _change_colours(page, c) for c in judged}
+    formats: dict[Hashable, Callable[[Any], str]]
     formats = {at[name]: partial(_look_up, texts) for name, texts in short.items() if texts}
+    formats |= {at[column.name]: format_factor for column in columns if column.format == "factor"}
     if not colours and not formats and not marked_rows(page):
         return cells
     styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))

@@ -128,6 +128,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
         yield later(lambda: [Live("manual_pairs", (display_names(pair),))])
+    if not (pair.is_single or pair.are_unrelated):
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
     if (use := _tensor_core_use(pair)) is not None:
@@ -215,12 +216,13 @@ def _rows(pair: Pair, options: Options) -> pd.DataFrame:
 
 
 def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
+    is_alone = pair.is_single or pair.are_unrelated
     return Table(
         schema.KERNEL_STATS,
         "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
         largest_first(pair, schema.KERNEL_STATS, rows),
-        [*_columns(options.by, [] if pair.is_single else term_columns(rows), every=False), *shape_column(rows)],
-        every=[*_columns(options.by, [] if pair.is_single else TERMS, every=True), *shape_column(rows)],
+        [*_columns(options.by, [] if is_alone else term_columns(rows), every=False), *shape_column(rows)],
+        every=[*_columns(options.by, [] if is_alone else TERMS, every=True), *shape_column(rows)],
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), kernel_key),

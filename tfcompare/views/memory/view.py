@@ -83,7 +83,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     choices = ["span", "level", "axis", "align", "parts"]
     yield Section("Over time", partial(over_time.over_time, found, options), True, choices)
     yield later(partial(memory_peak.live_at_the_peak, found))
-    if not pair.is_single:
+    if not (pair.is_single or pair.are_unrelated):
         yield later(partial(memory_peak.what_changed, found))
     yield Choose(["parts_by"])
     yield later(partial(memory_peak.tiles, found, options.parts_by))

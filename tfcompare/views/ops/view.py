@@ -120,12 +120,14 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
         yield Live("manual_pairs")
+    if not (pair.is_single or pair.are_unrelated):
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
     if _parts(pair, None):
         yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
     yield from host_annotations.section(pair)
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
-    yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
+    if not pair.are_unrelated:  # they are coloured by change
+        yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
 
 
 def _answer(pair: Pair) -> Iterator[Block]:
@@ -201,7 +203,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     elif options.per_occurrence and not every:
         names += occurrences
     names += shape_column(rows)
-    names += [] if pair.is_single else TERMS if every else term_columns(rows)
+    names += [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
     if every:
         names += ["sums_of"] if pair.of_each else []
         names += ["status", "evidence", *INTERVAL, *shares_of, "match", *by_role("rank")]

@@ -10,13 +10,11 @@ from tfcompare.compare.stats.verdict import USUAL_MARGIN
 from tfcompare.compare.work.terms import FLOPS, SAME_WITHIN, work_changes
 from tfcompare.schema import SIDES
 from tfcompare.text import capitalized
-from tfcompare.units import format_value
+from tfcompare.units import READS_AS_FRACTION_BELOW, format_value
 from tfcompare.views.view import by_role
 
 TERMS = ["count_ratio", "work_ratio", "time_per_work_ratio", "time_each_ratio", "work_in", *by_role("work_rate")]
 """All columns of the terms of a change."""
-_READS_AS_FACTOR_BELOW = 2 / 3
-"""1/1.3 reads worse than 77 %, and 40 % worse than 1/2.5."""
 
 
 def term_columns(rows: pd.DataFrame) -> list[str]:
@@ -24,7 +22,7 @@ def term_columns(rows: pd.DataFrame) -> list[str]:
     often."""
     ran_otherwise = ((rows["count_ratio"] - 1).abs() > SAME_WITHIN).any()
     names = ["count_ratio"] if ran_otherwise else []
-    return [*names, "work_in", *TERMS[1:3]] if rows["work_ratio"].notna().any() else names
+    return [*names, "work_ratio", "work_in", "time_per_work_ratio"] if rows["work_ratio"].notna().any() else names
 
 
 def work_words(row: pd.Series) -> str:
@@ -56,7 +54,7 @@ def _share(ratio: float, what: str, margin: float) -> str:
     """`1/64 of the FLOPs`, `83 % of the FLOPs`, `the same FLOPs` within a margin, `1.2× the FLOPs`."""
     if abs(ratio - 1) <= margin:
         return f"{'the same' if margin == SAME_WITHIN else 'about the same'} {what}"
-    if _READS_AS_FACTOR_BELOW <= ratio < 1:
+    if READS_AS_FRACTION_BELOW <= ratio < 1:
         return f"{100 * ratio:.0f} % of the {what}"
     return f"{_factor(ratio)} {'of ' if ratio < 1 else ''}the {what}"
 

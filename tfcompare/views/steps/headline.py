@@ -86,7 +86,8 @@ def _of_step_times(pair: Pair, names: tuple[str, str]) -> Headline:
     if lead := leading_clause(pair, (ours, theirs)):
         return Headline(lead)
     found = trade_off(pair)
-    sentence = "" if found is None else trade_off_sentence(pair, found, theirs)
+    kind_of_headline = "" if pair.main_kind is None else pair.main_kind.name
+    sentence = "" if found is None else trade_off_sentence(pair, found, theirs, timed=kind_of_headline)
     if pair.main_kind is not None:
         told = "" if found is None else found.kind
         return replace(kinds_headline(pair.step_kinds, infos, times, (ours, theirs), told), trade_off=sentence)

@@ -16,27 +16,32 @@ if TYPE_CHECKING:
 _MOST_SCOPES = 3
 
 
-def trade_off_sentence(pair: Pair, found: TradeOff, candidate: str) -> str:
+def trade_off_sentence(pair: Pair, found: TradeOff, candidate: str, *, timed: str | None = None) -> str:
     """`Recomputing saves 302 MB of XLA's buffers (−43.4 %) for +417 µs per step of train_step (+18.5 %); …`
 
-    In Markdown, as the name of the candidate is.
+    In Markdown, as the name of the candidate is. `timed` is the kind of step whose times the sentence before has, empty
+    for all: then `for +417 µs per step`.
     """
     per = "per step" if pair.iterations == ALIKE else "per iteration"
-    of_kind = f"{per} of {as_code(found.kind)}" if found.kind else per
+    of_kind = f"{per} of {as_code(found.kind)}" if found.kind and found.kind != timed else per
     subject, again = candidate, ""
     if found.recomputed is not None:
         again = f"; {_computed_again(*found.recomputed)}"
         if found.is_by_recomputing:
             subject = _recomputing(*found.recomputed)
-    saved = _amount(found.saved, format_value(-found.saved.delta, found.saved.unit), of_kind)
-    cost = _amount(found.cost, format_delta(found.cost.delta, found.cost.unit), of_kind)
+    known = STEP_TIME if found.kind == timed else ""
+    saved = _amount(found.saved, format_value(-found.saved.delta, found.saved.unit), of_kind, known)
+    cost = _amount(found.cost, format_delta(found.cost.delta, found.cost.unit), of_kind, known)
     return f"{subject} saves {saved} for {cost}{again}."
 
 
-def _amount(change: Change, much: str, per: str) -> str:
-    """`+417 µs per step of train_step (+18.5 %)`, `302 MB of XLA's buffers (−43.4 %)`"""
+def _amount(change: Change, much: str, per: str, known: str) -> str:
+    """`+417 µs per step of train_step (+18.5 %)`, `302 MB of XLA's buffers (−43.4 %)`, without the percentage of what
+    is `known`."""
     of = "" if change.measured == STEP_TIME else f"of {change.measured}"
     what = " ".join(filter(None, [much, of, per if change.is_time else ""]))
+    if change.measured == known:
+        return what
     return f"{what} ({format_percent_change(ratio_of(change.baseline, change.candidate))})"
 
 

@@ -73,7 +73,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from source_lines.changes(pair)
     yield from answer.memory(pair)
-    yield Live("typical_step")
+    if not pair.are_unrelated:
+        yield Live("typical_step")
     if any(has_step_times(run) for _, run in pair.shown):
         can_choose = may_draw(run.steps for run in pair.among.runs if has_step_times(run))
         yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)

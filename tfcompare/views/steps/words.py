@@ -26,7 +26,7 @@ from tfcompare.units import (
     format_value,
     ratio_of,
 )
-from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
+from tfcompare.views.blocks import Beside, Block, Facts, Finding, Link, Links, Text
 from tfcompare.views.steps.attribution_words import PART_WORDS, code
 from tfcompare.views.steps.figures import between_steps_changed, dispatch_us
 from tfcompare.views.verdict_marks import text_of, tone_of
@@ -218,7 +218,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     found = pair.step_kinds
     if not found:
         return
-    if not pair.is_single:
+    if not pair.is_single and is_other_mix(*counts_of(found)):
         yield Text(_sentence(found, has_common=pair.common_kinds is not None))
     cells, findings, tones = [], [], []
     for one in found:
@@ -238,8 +238,10 @@ def blocks(pair: Pair) -> Iterator[Block]:
     header = ["Kinds of steps, mean time", "Steps", *pair.headings]
     if not pair.is_single:
         header += ["Ratio", "95 % CI", "Verdict"]
-    yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
-    yield from _memory(pair, found)
+    numbers = range(1, min(len(header), 6))
+    table = Facts(header, cells, numbers, tones, optional=(5, 1), findings=findings, help=_HELP)
+    memory = list(_memory(pair, found))
+    yield Beside([[table], memory]) if memory else table
     yield Links([Link(f"Only steps of {one.name}", "overview", {"step_kind": one.name}) for one in found])
 
 
@@ -264,8 +266,6 @@ def _memory(pair: Pair, kinds: list[StepKind]) -> Iterator[Block]:
 def _sentence(found: list[StepKind], *, has_common: bool) -> str:
     """`The steps are of 2 kinds, in another mix on each side, so the time of all of them says little. Ops and kernels
     are compared in the same mix.`"""
-    if not is_other_mix(*counts_of(found)):
-        return f"The steps are of {len(found)} kinds."
     mixed = "in another mix on each side, so the time of all of them says little"
     ops = " Ops and kernels are compared in the same mix." if has_common else ""
     return f"The steps are of {len(found)} kinds, {mixed}.{ops}"

@@ -41,7 +41,10 @@ class ChangedBuffers:
 
 
 def blocks(pair: Pair) -> Iterator[Block]:
-    """A sentence on the program whose planned memory changed most, and a link to its buffers; nothing if none did."""
+    """A sentence on the program whose planned memory changed most, and a link to its buffers; nothing if none did, or
+    for different programs."""
+    if pair.are_unrelated:
+        return
     if (found := pair.cached("changed buffers", partial(changed_buffers, pair))) is not None:
         yield Text(sentence(found, pair.marked))
         yield Links([Link("Show the buffers that changed", "xla", {"program": found.program})])

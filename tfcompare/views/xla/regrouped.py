@@ -38,7 +38,11 @@ SourceOps = Mapping[tuple[str, str], frozenset[str]]
 
 def section(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Section]:
     """The groups of the program with these instructions, if both sides have some without a counterpart."""
-    if not pair.is_single and (rows["status"] != MATCHED).any() and len(rows["status"].unique()) > 1:
+    if (
+        not (pair.is_single or pair.are_unrelated)
+        and (rows["status"] != MATCHED).any()
+        and len(rows["status"].unique()) > 1
+    ):
         yield Section("Regrouped instructions", partial(_blocks, pair, program, rows), True, help=_HELP)
 
 

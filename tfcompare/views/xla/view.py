@@ -88,7 +88,10 @@ class Options:
     )
     by: By = option("category", "Group by", GROUPINGS)
     by_change: bool = option(
-        False, "Size by change", when=lambda pair, _options: not pair.is_single, help=BY_CHANGE_HELP
+        False,
+        "Size by change",
+        when=lambda pair, _options: not (pair.is_single or pair.are_unrelated),
+        help=BY_CHANGE_HELP,
     )
     buffer: str = option(
         "", "Buffer in the chart", address=BUFFER_ADDRESS, is_in_address=True, help=f"Buffer. {AS_IN_ADDRESS}"
@@ -110,7 +113,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield later(lambda: _answer(pair, options.program, rows()))
         yield Choose(["filter"])
         yield later(lambda: _every_instruction(pair, options))
-        title = "Where the time goes" if pair.is_single else "Where the time changed"
+        is_compared = not (pair.is_single or pair.are_unrelated)
+        title = "Where the time changed" if is_compared else "Where the time goes"
         yield Section(title, lambda: _times(pair, options, rows()), True, ["by", "by_change"])
         yield later(lambda: _rates(pair, options, rows()))
         of_program = partial(xla_memory.blocks, pair, options.program, chosen=options.buffer)
@@ -190,7 +194,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
     names += by_role(TIME, CHANGE)
     names += shape_column(chosen) if every else []
-    names += [] if pair.is_single else TERMS if every else term_columns(rows)
+    names += [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
     costs = [*(["excess_us"] if has_peaks else [])]
     costs += ["flops_per_s", "bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
@@ -209,6 +213,9 @@ def _times(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
     """An icicle of the program's instructions by category, source line or name scope, and its groups as a table."""
     if options.by_change and not _has_changes(rows):
         yield Text("No instruction of this program changed its time.", "notice")
+        return
+    if pair.are_unrelated:  # the icicle is coloured by change
+        yield _groups(pair, options)
         return
     on = (options.program, options.by, options.by_change)
     chart = Chart("xla_time", partial(_time, pair, options), on=on)
