@@ -137,6 +137,11 @@ def test_the_same_work_has_each_shape_once_and_no_change() -> None:
             f"Conv2DBackpropFilter x 9 f32[3,3,4,32] {KERNEL}",
             "its convolutions have 64 → 32 filters and 3 → 4 channels",
         ),
+        (
+            f"Conv2DBackpropFilter x 90 f32[7,7,3,64] {KERNEL}",
+            f"Conv2DBackpropFilter x 9 f32[3,3,3,64] {KERNEL}",
+            "its convolutions have kernels of size 7 → 3",
+        ),
         # The same array in another layout, reshaped, or split: no size changed.
         (f"Conv2D x 90 f32[64,8,8,4] {IMAGE}", "Conv2D x 9 f32[64,4,8,8] batch,filters,height,width", ""),
         ("MatMul x 90 f32[128,512]", "MatMul x 9 f32[16,8,512]", ""),

@@ -47,6 +47,8 @@ def _sizes_clause(sizes: Sequence[ChangedSize]) -> str:
         return f"its sequences are {first.after:,} instead of {first.before:,} long"
     if name == "features":
         return f"its {MATMULS} are {_changes(sizes)} wide"
+    if name == "kernel":
+        return f"its {kind} have kernels of size {_changes(sizes)}"
     if name:
         return f"its {kind} work on a {name} of {_changes(sizes)}"
     if kind == MATMULS and all(size.shape.count(",") == 1 for size in sizes):
