@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.frames.tf_data_calls import call
 from tests.tf_data_runs import plain, prefetched
 from tests.views.flat import KNOWN_TRUTH, only_pair, pair_of
 from tests.xspace_builder import line, plane, space
@@ -29,6 +32,23 @@ def test_what_only_one_side_has_is_added_or_removed(tmp_path) -> None:
     assert input_changes(only_pair(compare(ours, theirs))) == InputChanges(added=("Prefetch",))
     assert input_changes(only_pair(compare(theirs, ours))) == InputChanges(removed=("Prefetch",))
     assert input_changes(only_pair(compare(ours, ours))) == InputChanges()
+
+
+@pytest.mark.parametrize(
+    ("autotune", "changed"),
+    [("true", ()), ("false", ("ParallelMap: parallelism 2 → 6",))],
+)
+def test_what_tf_data_tunes_itself_is_no_change_of_how_the_pipeline_is_built(tmp_path, autotune, changed) -> None:
+    def mapped(parallelism: int):
+        def build(step: int):
+            at, settings = 10_000 * step, {"parallelism": parallelism, "autotune": autotune}
+            top = [call("Root", at, 900, 1), call("Root::ParallelMap", at + 10, 800, 2, 1, **settings)]
+            return [*top, call("Root::ParallelMap::TFRecord", at + 20, 90, 3, 2)], []
+
+        return build
+
+    sides = [saved(tmp_path / name, mapped(at_once)) for name, at_once in (("a", 2), ("b", 6))]
+    assert input_changes(only_pair(compare(*sides))) == InputChanges(changed=changed)
 
 
 def test_a_parallel_map_replaces_a_map() -> None:

@@ -122,6 +122,11 @@ def test_the_same_work_has_each_shape_once_and_no_change() -> None:
     [
         ("Relu x 90 f32[64,512]", "Relu x 9 f32[64,16]", "its ops have 512 → 16 in dimension 1 of `[64,512]`"),
         ("MatMul x 90 f32[64,512] 0,features", "MatMul x 9 f32[64,16] 0,features", "its matmuls are 512 → 16 wide"),
+        (
+            "MatMul x 90 f32[64,512] 0,features",
+            "MatMul x 9 bf16[64,16] 0,features",
+            "its matmuls are 512 → 16 wide and went from f32 to bf16",
+        ),
         ("MatMul x 90 f32[64,512]", "MatMul x 9 bf16[64,512]", "its matmuls went from f32 to bf16"),
         (
             "GatherV2 x 90 f32[8,512,64] batch,sequence,features",
@@ -138,6 +143,11 @@ def test_the_same_work_has_each_shape_once_and_no_change() -> None:
             f"Conv2DBackpropFilter x 90 f32[3,3,3,64] {KERNEL}",
             f"Conv2DBackpropFilter x 9 f32[3,3,4,32] {KERNEL}",
             "its convolutions have 64 → 32 filters and 3 → 4 channels",
+        ),
+        (
+            f"Conv2DBackpropFilter x 90 f32[7,7,3,64] {KERNEL}",
+            f"Conv2DBackpropFilter x 9 f32[3,3,3,64] {KERNEL}",
+            "its convolutions have kernels of size 7 → 3",
         ),
         # The same array in another layout, reshaped, or split: no size changed.
         (f"Conv2D x 90 f32[64,8,8,4] {IMAGE}", "Conv2D x 9 f32[64,4,8,8] batch,filters,height,width", ""),

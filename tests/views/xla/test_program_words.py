@@ -128,3 +128,15 @@ def test_the_most_telling_change_of_two_runs() -> None:
     assert clause("h100_16_8", stored) == "", "of other programs, nothing"
     same = [run_of(host_of(("jit_f", time, [X]))) for time in (5, 6)]
     assert program_changes_clause(pairs_of(compare(*same))[0]) == ""
+
+
+@pytest.mark.parametrize(("changed", "said"), [(2, "the input went from f32 to bf16"), (3, "")])
+def test_only_the_longest_programs_are_compared_for_a_headline(changed: int, said: str) -> None:
+    """An eager run has hundreds."""
+
+    def side(shape: bytes) -> bytes:
+        inputs = [parameter("x", shape if number == changed else F32[8, 8]) for number in range(6)]
+        return host_of(*((f"jit_f{number}", 60 - 10 * number, [one]) for number, one in enumerate(inputs)))
+
+    pair = pairs_of(compare(*(run_of(side(shape)) for shape in (F32[8, 8], BF16[8, 8]))))[0]
+    assert program_changes_clause(pair) == said

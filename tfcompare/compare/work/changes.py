@@ -35,7 +35,8 @@ _PADDED_TO = (4, 8, 32)
 _SIZES = r"\[.*"  # of an array, after its type
 _DIGITS = 9
 """Of shares: sums in another order differ by less."""
-_NAMES = ("batch", "filters", "channels", "sequence", "features", "width", "height", "depth")
+_SPATIAL = ("width", "height", "depth")
+_NAMES = ("batch", "filters", "channels", "sequence", "features", "kernel", *_SPATIAL)
 """Names of dimensions; one that ops tell under several has the first of these: the filters of a convolution are the
 channels of the next one."""
 CONVOLUTIONS, MATMULS, OPS = "convolutions", "matmuls", "ops"
@@ -43,7 +44,7 @@ _KINDS = {
     CONVOLUTIONS: re.compile(r"conv(?!ert)", re.I),
     MATMULS: re.compile(r"matmul|dot_general|einsum|gemm|^dot$", re.I),
 }
-_KIND_OF_NAME = {"filters": CONVOLUTIONS, "channels": CONVOLUTIONS, "features": MATMULS}
+_KIND_OF_NAME = {"filters": CONVOLUTIONS, "channels": CONVOLUTIONS, "kernel": CONVOLUTIONS, "features": MATMULS}
 _PAIR_OF_ARRAYS = ["shape_baseline", "shape_candidate", "dimensions_baseline", "dimensions_candidate"]
 _PairOfArrays = tuple[str, str, str, str]
 
@@ -184,10 +185,12 @@ def _size_changes(before: str, after: str, ours: str, theirs: str) -> Iterator[t
         pairs = zip(sorted(gone.elements()), sorted(come.elements()), strict=True)
         places = [(sizes.index(one), others.index(other)) for one, other in pairs]
     names, other_names = ours.split(","), theirs.split(",")
+    is_kernel = "filters" in names and "batch" not in names
     for place, other_place in places:
         name = names[place] if place < len(names) else ""
         other_name = other_names[other_place] if other_place < len(other_names) else ""
         is_told = name == other_name and not name.isdecimal()
+        name = "kernel" if is_kernel and name in _SPATIAL else name
         yield sizes[place], others[other_place], name if is_told else "", place
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
 
 _COMPARED = ("iterator", "parallelism", "buffer_limit", "autotune", "settings")
+_TUNED = ("parallelism", "buffer_limit")
 _USUAL = 0.5
 """The share of executions from which on an iterator belongs to how a pipeline is built: a reader that opens its next
 file, or a buffer that is full, has others in few of them."""
@@ -44,6 +45,9 @@ def input_changes(pair: Pair) -> InputChanges:
         rows.loc[longest.index, [f"{name}_{role}" for name in _COMPARED]].set_axis(list(_COMPARED), axis=1)
         for role in SIDES
     ]
+    # Of both sides, tf.data tunes these while it runs: they differ between captures of one program.
+    are_tuned = (sides[0]["autotune"] == "true") & (sides[1]["autotune"] == "true")
+    sides = [side.assign(**{name: side[name].mask(are_tuned) for name in _TUNED}) for side in sides]
     changed, replaced = dict[str, None](), set[str]()
     for (_, before), (_, after) in zip(*(side.iterrows() for side in sides), strict=True):
         names = [display_name(str(one["iterator"])) for one in (before, after)]

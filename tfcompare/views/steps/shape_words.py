@@ -28,7 +28,9 @@ def shapes_clause(pair: Pair) -> str:
     for name in dict.fromkeys(size.name for size in others):
         clauses.append(_sizes_clause([size for size in others if size.name == name]))
     if work.type is not None:
-        clauses.append(f"its {work.type.kind} went from {work.type.before} to {work.type.after}")
+        subject = f"its {work.type.kind} "
+        is_subject = bool(clauses) and clauses[-1].startswith(subject)
+        clauses.append(f"{'' if is_subject else subject}went from {work.type.before} to {work.type.after}")
     return _and(clauses)
 
 
@@ -47,6 +49,8 @@ def _sizes_clause(sizes: Sequence[ChangedSize]) -> str:
         return f"its sequences are {first.after:,} instead of {first.before:,} long"
     if name == "features":
         return f"its {MATMULS} are {_changes(sizes)} wide"
+    if name == "kernel":
+        return f"its {kind} have kernels of size {_changes(sizes)}"
     if name:
         return f"its {kind} work on a {name} of {_changes(sizes)}"
     if kind == MATMULS and all(size.shape.count(",") == 1 for size in sizes):

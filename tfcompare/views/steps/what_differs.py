@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -74,7 +75,7 @@ def _programs(pair: Pair) -> Iterator[Block]:
     No change reached the compiler if all programs that ran on either side are equal, in steps or not.
     """
     equal, differing, unknown = [], [], []
-    programs = _compiled(pair)
+    programs = list(_compiled(pair))
     for label, rows in programs:
         diff = diff_of(pair, label, rows) if all(program_names(rows)) else None
         if isinstance(diff, str):
@@ -106,21 +107,22 @@ def _programs(pair: Pair) -> Iterator[Block]:
         yield Text(same if has_differences else f"{UNREACHED}: {same}")
 
 
-def _compiled(pair: Pair) -> list[tuple[str, pd.DataFrame]]:
+def _compiled(pair: Pair) -> Iterator[tuple[str, pd.DataFrame]]:
     """The name and the instructions of each program that ran, the longest first."""
     every = pair.instructions()
-    keys = executions.programs(every)[["program_key", "label"]].to_numpy().tolist()
-    return [(label.removeprefix(executions.ONLY_THERE), executions.of_program(every, key)) for key, label in keys]
+    for key, label in executions.programs(every)[["program_key", "label"]].to_numpy().tolist():
+        yield label.removeprefix(executions.ONLY_THERE), executions.of_program(every, key)
 
 
 def program_changes_clause(pair: Pair) -> str:
-    """`` 53 of 60 `dot` went from f32 to bf16 ``: what changed in the longest program with such a change, in Markdown.
+    """`` 53 of 60 `dot` went from f32 to bf16 ``: what changed in the first program with such a change, in Markdown.
 
-    Empty where programs are equal, or differ in shapes or what a compiler chooses anew only, and for unrelated runs.
+    Of the `MOST_PROGRAMS` longest, as a run may have hundreds and every surface has a headline. Empty where these are
+    equal, or differ in shapes or what a compiler chooses anew only, and for unrelated runs.
     """
     if pair.is_single or pair.is_identical or pair.are_unrelated:
         return ""
-    both = ((label, rows) for label, rows in _compiled(pair) if all(program_names(rows)))
+    both = ((label, rows) for label, rows in islice(_compiled(pair), MOST_PROGRAMS) if all(program_names(rows)))
     diffs = (diff_of(pair, label, rows) for label, rows in both)
     return next((diff.kinds.of_program for diff in diffs if not isinstance(diff, str) and diff.kinds.of_program), "")
 

@@ -175,7 +175,9 @@ def _inputs(ours: Counter[str], theirs: Counter[str]) -> Iterator[str]:
         if not (before and after):
             return
         changed, every = gone.total(), ours.total()
-        yield f"{'all' if changed == every else f'{changed:,} of'} {every:,} inputs went from {before} to {after}"
+        of_all = "all" if changed == every else f"{changed:,} of"
+        what = "the input" if every == 1 else f"{of_all} {every:,} inputs"
+        yield f"{what} went from {before} to {after}"
 
 
 def _again(recomputed: Two[int]) -> Iterator[str]:
