@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.io.formats.style import Styler
+from streamlit.testing.v1 import AppTest
 
 from tests.views import chart_samples as samples
 from tfcompare import schema
@@ -289,6 +291,25 @@ def test_a_change_that_no_verdict_is_on_has_no_colour_unless_it_is_of_bytes_whic
     assert colours(rows.drop(columns="verdict"), DEFAULT) == {}
     rows = pd.DataFrame({"memory_id": ["a", "b", "c"], "heap_bytes_delta": [-5.0, 5.0, 0.0]})
     assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}
+
+
+def facts_with_shapes() -> None:
+    """A page with the largest changes of ops whose names are longer than their column."""
+    from tfcompare.ui.widgets.blocks import show_facts
+    from tfcompare.views.blocks import Facts
+
+    header = ["Largest changes", "Change", "A", "B", "Ratio", "95 % CI", "Verdict", "Shape"]
+    figures = ["−130 ms", "131 ms", "1.28 ms", "0.00977×", "0.00601×–0.0159×", "▼ likely faster"]
+    names = ("jit(step)/transpose(jvp(decoder_outer))/conv", "jit(step)/transpose(jvp(decoder_inner))/conv")
+    show_facts(Facts(header, [[name, *figures, "[16,32,32,512] → [16,32,32,16]"] for name in names]), key="facts")
+
+
+def test_shapes_and_intervals_leave_room_for_names_beside_them():
+    page = AppTest.from_function(facts_with_shapes).run()
+    assert not page.exception
+    found = json.loads(page.dataframe[0].proto.columns)
+    widths = [one["width"] for one in found.values() if "width" in one]
+    assert widths[0] >= 200 and sum(widths) + 40 == PAGE_PIXELS
 
 
 def test_of_different_programs_no_change_is_better_or_worse():

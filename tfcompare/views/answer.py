@@ -116,10 +116,10 @@ def memory(pair: Pair) -> Iterator[Block]:
     """What changed the peak memory, if it changed; where allocations do not tell, the buffers that XLA planned."""
     if pair.are_unrelated:
         return
-    if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
+    if memory_peak.names_no_op(pair) and (planned := list(changed_buffers.blocks(pair))):
+        yield from planned  # that it was allocated outside of ops would say less
+    elif sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
         yield Text(sentence, more="memory")
-    if memory_peak.names_no_op(pair):
-        yield from changed_buffers.blocks(pair)
 
 
 def memory_growth(pair: Pair) -> Iterator[Block]:

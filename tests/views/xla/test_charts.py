@@ -8,6 +8,7 @@ import pytest
 
 from tfcompare import schema
 from tfcompare.compare.side import Side
+from tfcompare.views.chart_style import LEGEND_ROW_PIXELS
 from tfcompare.views.xla import charts as roofline
 from tfcompare.views.xla import charts as time_icicle
 from tfcompare.views.xla.charts import memory_over_program_order
@@ -84,6 +85,14 @@ def test_the_roofline_shows_each_side_and_an_arrow_between_them() -> None:
     assert len(arrows.x) == 3, "no arrow for an instruction of one side only"
     assert [trace.customdata[:, 0].tolist() for trace in (before, after)] == [["dot"], ["dot", "new"]]
     assert list(after.marker.size) == [100, 1]
+
+
+@pytest.mark.parametrize("peaks", [[1e14] * 3, [1e14, 5e14, 1e14]])
+def test_the_legend_has_a_row_for_each_roof_and_side(peaks: list[object]) -> None:
+    figure = roofline.roofline(rows(**{f"peak_flops_per_s_{role}": peaks for role in schema.SIDES}), SIDES)
+    entries = sum(trace.showlegend is not False for trace in figure.data)
+    assert entries == 2 + len(set(peaks))
+    assert figure.layout.height == 460 + entries * LEGEND_ROW_PIXELS
 
 
 def test_there_is_no_roof_where_the_peaks_are_unknown_and_nothing_to_draw_without_operations() -> None:

@@ -147,7 +147,8 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     colours = [TONE_COLOURS.get(tone, "") for tone in facts.tones] or [""] * len(frame)
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
-    letters = [max(map(len, [label, *frame[label]])) for label in labels]
+    names = [innermost_first(str(name)) for name in frame[labels[0]]]
+    letters = [max(map(_letters, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
     pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
     pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
@@ -168,6 +169,14 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     if facts.note:
         st.caption(facts.note)
     return chosen if chosen in ids else None
+
+
+def _letters(text: str) -> float:
+    """How many average letters wide a text is: punctuation of shapes, intervals and names is half as wide."""
+    return len(text) - sum(map(text.count, _HALF_AS_WIDE)) / 2
+
+
+_HALF_AS_WIDE = ",.[]() "
 
 
 def _fitting_columns(facts: Facts) -> list[int]:

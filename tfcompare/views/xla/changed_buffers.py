@@ -17,7 +17,7 @@ from tfcompare.hlo.names import plain_instruction
 from tfcompare.schema.hlo import MAIN_MEMORY
 from tfcompare.text import as_code
 from tfcompare.units import format_bytes, format_delta
-from tfcompare.views.blocks import Block, Link, Links, Text
+from tfcompare.views.blocks import Block, Link, Links
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
@@ -46,8 +46,8 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if pair.are_unrelated:
         return
     if (found := pair.cached("changed buffers", partial(changed_buffers, pair))) is not None:
-        yield Text(sentence(found, pair.marked))
-        yield Links([Link("Show the buffers that changed", "xla", {"program": found.program})])
+        link = Link("Show the buffers that changed", "xla", {"program": found.program})
+        yield Links([link], sentence(found, pair.marked))
 
 
 def sentence(found: ChangedBuffers, names: tuple[str, str]) -> str:

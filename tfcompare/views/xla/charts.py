@@ -46,7 +46,7 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
     peaks = roofs(rows, len(sides))
     title = "Roofline" if peaks else "FLOP rate by FLOP per byte"
-    result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + 1)
+    result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + len(peaks))
     points = [_points(rows, role) for role in SIDES[: len(sides)]]
     largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
     intensities = pd.concat([one["intensity"] for one in points])
