@@ -145,7 +145,7 @@ def test_operands_are_those_with_which_an_op_ran_most_often(tmp_path: Path) -> N
     assert set(run.table("op_shapes")["host"]) == {"a", "b"}
     found = shapes_of(run)
     assert {key: cells for key, cells in found.items() if key[0] != "sum"} == {
-        ("dense/MatMul", "result"): ("f32[32,128]", "0,width", 1),
+        ("dense/MatMul", "result"): ("f32[32,128]", "0,features", 1),
         ("dense/MatMul", "operand 1"): ("f32[32,64]", "", 2),
         ("dense/MatMul", "operand 2"): ("f16[64,128]", "", 2),
         ("dense/Relu", "operand 1"): ("bf16[32,128]", "", 1),

@@ -155,9 +155,9 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
     assert load(path).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
 
 
-def recording(logdir: Path, *, steps: int) -> Path:
-    """A logdir with a profile of so many steps."""
-    recorder = Recorder()
+def recording(logdir: Path, *ops: str, steps: int) -> Path:
+    """A logdir with a profile of so many steps, of these ops."""
+    recorder = Recorder(*ops)
     recorder.start(str(logdir))
     for i in range(steps):
         recorder.step("profile_check", step_num=i, _r=1)
@@ -260,6 +260,24 @@ def test_what_cannot_be_judged_fails_and_says_how_to_record_more(
     assert [line for line in said if line.startswith(f"NOT JUDGED: {STEP_TIME}: {reason}")]
     again = "then write the baseline anew: pytest --profile-update t.py::t"
     assert f"Mark each step by `with profile.step(i):`, {again}" in said
+
+
+def test_of_another_program_nothing_is_judged_and_the_baseline_is_to_be_written_anew(
+    test: Test, tmp_path: Path
+) -> None:
+    before = ("encode:Conv2D", "pool:MaxPool", "norm:FusedBatchNormV3", "flatten:Reshape", "act:Relu")
+    after = ("embed:GatherV2", "attend:Softmax", "project:MatMul", "scale:Mul", "mask:SelectV2")
+    stand_in_for("tensorflow", *after)
+    test.baseline.replace(recording(tmp_path / "another", *before, steps=12))
+    said = test.fails(STEP_TIME, steps=12).splitlines()
+    assert said[0].startswith("this run vs the baseline: NOT JUDGED")
+    assert f"NOT JUDGED: {STEP_TIME}: the programs are different: there is nothing to compare" in said
+    again = "write the baseline anew: pytest --profile-update t.py::t"
+    assert f"If the program is another one now, {again}" in said
+    test.baseline.replace(recording(tmp_path / "same", *after, steps=12))
+    with test.asks()(STEP_TIME) as block:
+        for i in range(12):
+            block.step(i)
 
 
 def test_a_baseline_that_is_damaged_or_of_another_device(test: Test) -> None:

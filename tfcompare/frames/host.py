@@ -133,7 +133,8 @@ class HostTables:
 def table_of_hosts(name: str, hosts: Sequence[HostTables]) -> tuple[pa.Table, list[int]]:
     """(a table of one or more hosts, the rows of one after those of the other, texts with the labels of each; the
     number of rows of each host). Raises as `HostTables.table`."""
-    groups = [host.group(name) for host in hosts]
+    is_late = HOST_TABLES[name].group in LATE
+    groups = [host.group(name) if is_late else host.tables for host in hosts]
     first, *others = groups
     if isinstance(first, Joinable) and others and all(type(other) is type(first) for other in others):
         return first.joined(name, others), [host.rows(name) for host in hosts]

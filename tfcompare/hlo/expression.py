@@ -93,13 +93,13 @@ def expressions(program: Program, rows: Int64) -> list[str]:
 def _plain_attributes(program: Program, rows: Int64) -> list[str]:
     """`, is_stable=true` for a sort: the attributes that are numbers or flags, and the dimensions of convolutions."""
     shown = {**_SHOWN_NUMBERS, **_SHOWN_FLAGS}
-    listed, numbers = list(shown.items()), program.fields(rows, *shown)[:, :, 2]
+    fields = program.fields(rows, *shown, DIMENSION_NUMBERS)
+    listed, numbers, dimensions = list(shown.items()), fields[:, :-1, 2], fields[:, -1]
     out = [""] * len(rows)
     for at, which in np.argwhere(numbers).tolist():
         field, name = listed[which]
         out[at] += f", {name}={'true' if field in _SHOWN_FLAGS else numbers[at, which]}"
-    dimensions = program.fields(rows, DIMENSION_NUMBERS)[:, 0]
-    for at in np.flatnonzero(dimensions[:, 0] > 0).tolist():
+    for at in (dimensions[:, 0] > 0).nonzero()[0].tolist():
         content = program.content(dimensions[at])
         if content is not None and (labels := dimension_labels(content)):
             out[at] += f", dim_labels={labels}"

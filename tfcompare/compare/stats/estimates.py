@@ -300,7 +300,7 @@ def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0, level: f
 
 def _slow_in(side: Sequence[Estimates]) -> Floats:
     """The number of slow steps of each row in all captures of a side."""
-    total: Floats = np.sum([capture.slow for capture in side], axis=0)
+    total: Floats = np.add.reduce([capture.slow for capture in side])
     return total
 
 
@@ -311,7 +311,7 @@ def _log_with_strays(side: Sequence[Estimates]) -> Floats:
 
 def _location(side: Sequence[Estimates]) -> Floats:
     """The mean of each row over the captures of a side."""
-    mean: Floats = np.mean([capture.location for capture in side], axis=0)
+    mean: Floats = np.add.reduce([capture.location for capture in side]) / len(side)
     return mean
 
 
@@ -426,7 +426,7 @@ def _assumed_variance(
     hidden = (steps - 1) / np.maximum(steps - steps / effective, steps / 2)
     within = (variances * hidden / effective).sum(axis=0) / len(side) ** 2
     freedom = np.minimum(np.maximum(effective - 1, 1.0).sum(axis=0), most_freedom)
-    assumed = spread(np.mean([r.location for r in side], axis=0)) if callable(spread) else spread
+    assumed = spread(_location(side)) if callable(spread) else spread
     between = assumed**2 / len(side)
     total = within + between
     with np.errstate(divide="ignore", invalid="ignore"):
