@@ -21,7 +21,7 @@ from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.views import answer
 from tfcompare.views.blocks import Facts
 from tfcompare.views.candidates.figures import By, changes_by_run
-from tfcompare.views.ops.figures import sentence
+from tfcompare.views.ops.figures import ops_of, sentence
 from tfcompare.views.ops.op import details_of_row
 from tfcompare.views.steps.attribution import attribution_of, within
 
@@ -147,7 +147,7 @@ def test_every_surface_says_what_became_what(names: tuple[str, str], types: str)
     largest = row_name_as_code("model/activation/Relu", conv, 80)
     assert f"above all {largest}" in attribution_of(pair).sentence
     assert largest in within(pair, "host_compute_us").sentence
-    assert f"Largest change: {largest} (" in sentence(pair.diff(), "step")
+    assert f"Largest change: {largest} (" in sentence(ops_of(pair, idle=False), "step")
     rows = pair.diff()
     assert details_of_row(pair, rows[rows["op_name"] == "model/dense/Relu"].iloc[0]).title == called[1]
 

@@ -130,7 +130,7 @@ def test_each_of_several_candidates_unfolds_and_of_many_some_are_counted_only(
     assert several._repr_html_().count("<details><summary>") == 2
     shown = lines(several)
     assert [line.partition(",")[0] for line in shown].count("Largest changes") == 2
-    answers = [line for line in shown if " vs " in line and "ms per step." in line]
+    answers = [line for line in shown if " vs " in line and "ms per step" in line]
     assert all(name in answer for name, answer in zip(CANDIDATES, answers, strict=True))
     monkeypatch.setattr(notebook, "MOST_CANDIDATES", 0)
     fewer = lines(several)
