@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from html import escape
-from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -26,7 +25,6 @@ from tfcompare.views.columns import innermost_first
 from tfcompare.views.csv_files import for_spreadsheet, spreadsheet_csv
 from tfcompare.views.verdict_marks import TONE_COLOURS, Judged, word_of
 
-Badge = Literal["blue", "orange", "gray"]
 MOST_ITEMS = 3
 """Items of a list on the first screen; the others are behind one more click."""
 FEWEST_NAME_PIXELS = 130
@@ -37,12 +35,10 @@ _DIFF_BACKGROUNDS = {"-": "rgb(221 107 0 / 18%)", "+": "rgb(43 123 214 / 18%)"}
 
 
 def show_verdict(found: Verdict) -> None:
-    """The badge and the answer, and what it is based on."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if found.badge:
-            colour: Badge = "blue" if "better" in found.tone else "orange" if "worse" in found.tone else "gray"
-            st.badge(found.badge, color=colour)
-        st.markdown(f"### {found.headline}", help=found.help or None, width="stretch")
+    """The badge and the answer, in one line if there is room, and what it is based on."""
+    colour = "blue" if "better" in found.tone else "orange" if "worse" in found.tone else "gray"
+    badge = f":{colour}-badge[{found.badge}] " if found.badge else ""
+    st.markdown(f"### {badge}{found.headline}", help=found.help or None)
     if found.basis:
         st.caption(" ".join(found.basis), help=found.details or None)
 
