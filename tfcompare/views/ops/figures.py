@@ -219,10 +219,11 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
 
 
 def most_changed(pair: Pair) -> pd.Series | None:
-    """The row of the op whose self time changed most, where most ops ran; None where none did."""
-    rows = ops_of(pair, idle=False)
-    changed = largest_changes(rows[rows["host_or_device"] == main_side(rows)], n=1)
-    return None if changed.empty else changed.iloc[0]
+    """The row of the diff of the op whose self time changed most, where most ops ran, with what its change is made of
+    (`with_work_terms`); None where none did."""
+    diff = pair.diff()
+    changed = largest_changes(diff[diff["host_or_device"] == main_side(diff)], n=1)
+    return None if changed.empty else with_work_terms(changed, OF_OPS).iloc[0]
 
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:

@@ -16,15 +16,13 @@ from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.text import as_code, some_of
 from tfcompare.units import format_time_us, ratio_of
-from tfcompare.views.ops.figures import most_changed, ops_of
+from tfcompare.views.ops.figures import most_changed
 from tfcompare.views.ops.work_words import work_done
 from tfcompare.views.pair_words import sums_per
 from tfcompare.views.steps.attribution import INPUT, attribution_of
 from tfcompare.views.steps.shape_words import shapes_clause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tfcompare.compare.pair import Pair
 
 _MOST_NAMED = 2
@@ -43,7 +41,7 @@ def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool, with_programs
     """
     if pair.is_single or pair.is_identical or pair.are_unrelated:
         return ""
-    found = pair.cached(("cause", names[0]), lambda: next(_causes(pair, names[0]), ""))
+    found = pair.cached(("cause", names[0]), lambda: _of_work_or_input(pair, names[0]))
     if not found and with_programs:
         from tfcompare.views.steps.what_differs import program_changes_clause  # it loads Plotly; `check` does without
 
@@ -53,12 +51,12 @@ def cause(pair: Pair, names: tuple[str, str], *, is_subject: bool, with_programs
     return found if is_subject or subject not in whole else f"{whole[subject]} {rest}"
 
 
-def _causes(pair: Pair, baseline: str) -> Iterator[str]:
-    """The clauses, the most telling first; those on the candidate begin with `it` or `its`."""
-    clauses = [_shapes(pair), _layers(pair, baseline), _input(pair)]
-    if clauses[-1] and any(clauses[:-1]) and attribution_of(pair).moved_most == INPUT:
-        clauses.reverse()
-    yield from filter(None, clauses)
+def _of_work_or_input(pair: Pair, baseline: str) -> str:
+    """The most telling clause, which begins with `it` or `its`: on the ops, or on the input where that changed most or
+    the ops tell nothing."""
+    of_work, of_input = _shapes(pair) or _layers(pair, baseline), _input(pair)
+    is_of_input = bool(of_input) and (not of_work or attribution_of(pair).moved_most == INPUT)
+    return of_input if is_of_input else of_work
 
 
 def _shapes(pair: Pair) -> str:
@@ -75,7 +73,7 @@ def _shapes(pair: Pair) -> str:
 def _work_of_layer(pair: Pair, layer: str, row: pd.Series) -> pd.Series:
     """`work_ratio` of all ops of a layer together, in what the work of the `row` of one of them is measured in; missing
     where it is unknown of some."""
-    ops = ops_of(pair, idle=False)
+    ops = pair.diff()
     ops = ops[ops["host_or_device"] == row["host_or_device"]]
     cost = "flops" if row["work_in"] == FLOPS else "bytes_accessed"
     sums = []
