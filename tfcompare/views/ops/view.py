@@ -119,7 +119,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
-        yield Live("manual_pairs")
+        yield Live("manual_pairs")  # those that were made, if any
     if not (pair.is_single or pair.are_unrelated):
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
     if _parts(pair, None):
@@ -184,6 +184,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         everything=lambda: pd.concat(
             [ops_of(one, idle=options.idle) for one in pairs_of(pair.among)], ignore_index=True
         ),
+        menu=None if pair.is_single else Live("load_manual_pairs"),
     )
 
 
