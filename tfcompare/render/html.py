@@ -27,6 +27,7 @@ from tfcompare.views.blocks import (
     Chart,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Report,
@@ -118,6 +119,8 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
         return f"<pre><code>{_code(block)}</code></pre>"
+    if isinstance(block, FlameGraph):
+        return "" if block.facts is None else _facts(block.facts)
     if isinstance(block, Chart | Table | Timeline):
         return _drawn_figures(block, payload)
     fixed = without_interaction(block)

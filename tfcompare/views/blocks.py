@@ -186,6 +186,32 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class FlameGraph:
+    """A tree as bars below bars, by the name that it has in a view: width is time, colour the change.
+
+    `draw` makes the tree, a row for each node: `node` (unique), `parent` (empty for roots), `label`, the times
+    `<metric>_baseline` and `<metric>_candidate` with those of all children, `status`, and optionally `verdict` and
+    `evidence`; as `Pair.scopes`. `sides` are the names of the runs, one of a run alone, whose times are the
+    baseline's. `per` is what times are per (`step`); `on` is what the tree depends on apart from the pair.
+    `chooses` is the address of an option that takes the node on which one clicks, and `selected` is that node.
+    One that `is_neutral` has no colours, as that of unrelated programs. `facts` and `nothing` as of a chart.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[], pd.DataFrame]
+    metric: str
+    sides: Sequence[str]
+    per: str = ""
+    on: Hashable = None
+    chooses: str = ""
+    selected: str = ""
+    is_neutral: bool = False
+    facts: Facts | None = None
+    nothing: str = ""
+
+
+@dataclass(frozen=True)
 class Details:
     """What opens when a row is selected."""
 
@@ -376,7 +402,7 @@ class Section:
         return list(self.make() if callable(self.make) else self.make)
 
 
-_Figures = Cards | Judgements | Chart | Table | Facts | Timeline
+_Figures = Cards | Judgements | Chart | FlameGraph | Table | Facts | Timeline
 Block = Verdict | Text | Items | _Figures | Code | Choose | Links | Live | Beside | Section
 
 
@@ -417,7 +443,7 @@ def _of_section(section: Section) -> Iterator[Block]:
 
 def facts_of(block: Block) -> Facts | None:
     """What the block shows as rows of texts; None if it is something else."""
-    if isinstance(block, Cards | Chart | Judgements | Timeline):
+    if isinstance(block, Cards | Chart | FlameGraph | Judgements | Timeline):
         return block.facts
     return block if isinstance(block, Facts) else None
 

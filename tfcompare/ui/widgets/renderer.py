@@ -38,6 +38,7 @@ from tfcompare.views.blocks import (
     Choose,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Link,
@@ -239,6 +240,9 @@ def _show_simple(block: Block) -> None:
         show_items(block)
     elif isinstance(block, Facts):
         show_small_table(block)
+    elif isinstance(block, FlameGraph):
+        if block.facts is not None:
+            show_small_table(block.facts)
     elif isinstance(block, Code) and block.language == "diff":
         show_diff(block.text)
     elif isinstance(block, Code):
