@@ -88,7 +88,7 @@ def _leaves(diff: pd.DataFrame, nodes: pd.DataFrame, metrics: list[str]) -> pd.D
     leaves = pd.DataFrame(
         {
             "candidate": diff["candidate"].array,
-            **{name: nodes[name].array for name in nodes},
+            **{name: nodes[name].array for name in ("node", "parent", "depth")},
             **{metric: diff[metric].astype("float64").fillna(0.0).array for metric in metrics},
             "in_baseline": (diff["status"] != ADDED).array,
             "in_candidate": (diff["status"] != REMOVED).array,
