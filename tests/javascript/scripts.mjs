@@ -10,7 +10,8 @@ function listedIn(module, folder) {
   return names.match(/[\w.]+\.js/g).map((name) => folder + name);
 }
 
-const TIMELINE = listedIn("views/timeline/component.py", "views/timeline/canvas/");
+const CANVAS = listedIn("views/canvas/__init__.py", "views/canvas/");
+const TIMELINE = [...CANVAS, ...listedIn("views/timeline/component.py", "views/timeline/canvas/")];
 
 export const SCRIPTS = {
   timeline: [...TIMELINE, "ui/widgets/timeline.js"],

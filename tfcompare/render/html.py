@@ -19,6 +19,7 @@ from typing import Any
 
 from tfcompare.render.inline import inline, plain
 from tfcompare.render.payload import figure_json, table_json, timeline_json
+from tfcompare.views import canvas
 from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import (
     Beside,
@@ -60,7 +61,7 @@ def as_html(report: Report) -> str:
         from plotly.offline import get_plotlyjs
 
         library = get_plotlyjs()
-    script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
+    script = "\n".join([canvas.script(), timeline.script(), *(_asset(name) for name in _SCRIPTS)])
     hashes = [hashlib.sha256(text.encode()).digest() for text in (script, library) if text]
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes)
     policy = (

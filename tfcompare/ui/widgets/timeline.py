@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from tfcompare.views import canvas
 from tfcompare.views.links import numbers_in
 from tfcompare.views.timeline import component as timeline
 from tfcompare.views.timeline.aligned import Aligned
@@ -19,7 +20,7 @@ from tfcompare.views.timeline.words import Jump
 
 _ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
 _component = st.components.v2.component(
-    "tfcompare.timeline", js=f"{timeline.script()}\n{_ADAPTER}", css=timeline.style()
+    "tfcompare.timeline", js=f"{canvas.script()}\n{timeline.script()}\n{_ADAPTER}", css=timeline.style()
 )
 _BESIDE = 0.5
 """What is sent of a window's length on either side, so that moving shows something at once."""
