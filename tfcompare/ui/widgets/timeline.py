@@ -18,7 +18,7 @@ from tfcompare.views.timeline.component import state_of as drawing_state
 from tfcompare.views.timeline.drawing import Viewport, default_window_us
 from tfcompare.views.timeline.words import Jump
 
-_ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
+_ADAPTER = "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("arrow.js", "timeline.js"))
 _component = st.components.v2.component(
     "tfcompare.timeline", js=f"{canvas.script()}\n{timeline.script()}\n{_ADAPTER}", css=timeline.style()
 )

@@ -38,12 +38,12 @@ function showBeside(event, root, tip, text) {
   tip.style.top = `${y + 18 + tip.offsetHeight > box.height ? Math.max(y - tip.offsetHeight - 10, 2) : y + 18}px`;
 }
 
-// Entries of [colour, text, title]; no colour for the hatching of spans that only one run has.
+// Entries of [colour, text, title, look]; no colour for the hatching of what only one run has, which has the class `look`.
 function legendOf(entries) {
-  return entries.map(([colour, text, title = ""]) => {
+  return entries.map(([colour, text, title = "", look = "alone"]) => {
     const entry = document.createElement("span");
     entry.title = title;
-    const mark = make("i", entry, colour ? "" : "alone");
+    const mark = make("i", entry, colour ? "" : look);
     if (colour) mark.style.background = colour;
     entry.append(text);
     return entry;

@@ -39,7 +39,8 @@ function shadeOf(change, colours) {
   return colours.shades[change < 0 ? 0 : 1][Math.abs(change) < UNCHANGED ? 0 : Math.max(2, Math.round(share * SHADES))];
 }
 
-function hatch(colour) {
+// A pattern of lines that rise to the right, or fall if `leaning` is −1.
+function hatch(colour, leaning = 1) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const context = tile.getContext("2d");
@@ -47,11 +48,23 @@ function hatch(colour) {
   context.lineWidth = 1.2;
   context.beginPath();
   for (const x of [-3, 3, 9]) {
-    context.moveTo(x, 6);
-    context.lineTo(x + 6, 0);
+    context.moveTo(x, leaning > 0 ? 6 : 0);
+    context.lineTo(x + 6, leaning > 0 ? 0 : 6);
   }
   context.stroke();
   return context.createPattern(tile, "repeat");
+}
+
+// Calls `redraw` when the element changes its size or the page its theme; returns a function that ends it.
+function watchLook(root, redraw) {
+  const sizes = new ResizeObserver(redraw);
+  sizes.observe(root);
+  const themes = new MutationObserver(redraw);
+  themes.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "style", "data-theme"] });
+  return () => {
+    sizes.disconnect();
+    themes.disconnect();
+  };
 }
 
 // Sizes a canvas in CSS pixels, sharp on any screen; returns its context, cleared.

@@ -327,10 +327,7 @@ export function mount(element, data, state, onChange) {
     toggleHelp: () => (help.hidden = !help.hidden),
   });
 
-  const sizes = new ResizeObserver(redraw);
-  sizes.observe(root);
-  const themes = new MutationObserver(redraw);
-  themes.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "style", "data-theme"] });
+  const unwatch = watchLook(root, redraw);
 
   function update(next, nextState) {
     const isFirst = !spansIndex;
@@ -356,8 +353,7 @@ export function mount(element, data, state, onChange) {
   function destroy() {
     clearTimeout(settled);
     cancelAnimationFrame(pending);
-    sizes.disconnect();
-    themes.disconnect();
+    unwatch();
     root.remove();
   }
 
