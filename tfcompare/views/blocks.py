@@ -189,12 +189,11 @@ class Chart:
 class FlameGraph:
     """A tree as bars below bars, by the name that it has in a view: width is time, colour the change.
 
-    `draw` makes the tree, a row for each node: `node` (unique), `parent` (empty for roots), `label`, the times
-    `<metric>_baseline` and `<metric>_candidate` with those of all children, `status`, and optionally `verdict` and
-    `evidence`; as `Pair.scopes`. `sides` are the names of the runs, one of a run alone, whose times are the
-    baseline's. `per` is what times are per (`step`); `on` is what the tree depends on apart from the pair.
+    `draw` makes the tree, a row for each `node` (unique), with `parent` (empty for roots), `label`, the times
+    `<metric>_baseline` and `_candidate` with those of all children, `status`, optionally `verdict` and `evidence`.
+    `sides` are the names of the runs; of a run alone, times are the baseline's. `per` is what times are per (`step`).
     `chooses` is the address of an option that takes the node on which one clicks, and `selected` is that node.
-    One that `is_neutral` has no colours, as that of unrelated programs. `facts` and `nothing` as of a chart.
+    One that `is_neutral` has no colours, as that of unrelated programs. `on`, `facts` and `nothing` as of a chart.
     """
 
     name: str
@@ -430,15 +429,11 @@ def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
         if isinstance(block, Table) and block.every:
             yield replace(block, names=block.every)
         elif isinstance(block, Section):
-            yield replace(block, make=partial(_of_section, block))
+            yield replace(block, make=partial(lambda section: with_all_columns(section.blocks), block))
         elif isinstance(block, Beside):
             yield replace(block, parts=[list(with_all_columns(part)) for part in block.parts])
         else:
             yield block
-
-
-def _of_section(section: Section) -> Iterator[Block]:
-    return with_all_columns(section.blocks)
 
 
 def facts_of(block: Block) -> Facts | None:

@@ -27,6 +27,7 @@ from tfcompare.ui.widgets.blocks import (
     show_verdicts,
 )
 from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.flame import show_flame_graph
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import Shown, sortable
@@ -138,6 +139,8 @@ class Renderer:
             drawn = draw(self.subject, block.name, make, block.on, is_narrow(), chooses=block.chooses)
             if not drawn and block.nothing:
                 st.info(block.nothing)
+        elif isinstance(block, FlameGraph):
+            show_flame_graph(self.subject, block)
         elif isinstance(block, Live):
             self.live[block.name](self.subject, *block.arguments)
         elif isinstance(block, Links):
@@ -240,9 +243,6 @@ def _show_simple(block: Block) -> None:
         show_items(block)
     elif isinstance(block, Facts):
         show_small_table(block)
-    elif isinstance(block, FlameGraph):
-        if block.facts is not None:
-            show_small_table(block.facts)
     elif isinstance(block, Code) and block.language == "diff":
         show_diff(block.text)
     elif isinstance(block, Code):

@@ -2,8 +2,6 @@
 
 const mounted = new WeakMap();
 
-const columns = (table) => Object.fromEntries(table.schema.fields.map(({ name }) => [name, table.getChild(name).toArray().slice()]));
-
 // Replaces the address, so that going back leads to the page before instead of through every view of this one.
 function writeAddress(parameters) {
   const address = new URL(window.location.href);

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from tfcompare.views import canvas
 from tfcompare.views.links import numbers_in
 from tfcompare.views.timeline import component as timeline
 from tfcompare.views.timeline.aligned import Aligned
@@ -17,9 +18,9 @@ from tfcompare.views.timeline.component import state_of as drawing_state
 from tfcompare.views.timeline.drawing import Viewport, default_window_us
 from tfcompare.views.timeline.words import Jump
 
-_ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
+_ADAPTER = "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("arrow.js", "timeline.js"))
 _component = st.components.v2.component(
-    "tfcompare.timeline", js=f"{timeline.script()}\n{_ADAPTER}", css=timeline.style()
+    "tfcompare.timeline", js=f"{canvas.script()}\n{timeline.script()}\n{_ADAPTER}", css=timeline.style()
 )
 _BESIDE = 0.5
 """What is sent of a window's length on either side, so that moving shows something at once."""

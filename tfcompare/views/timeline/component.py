@@ -23,7 +23,7 @@ _SCRIPTS = ("axis.js", "find.js", "draw.js", "ruler.js", "controls.js", "tips.js
 
 
 def script() -> str:
-    """One JavaScript module that exports `mount(element, data, state, onChange)`."""
+    """JavaScript that exports `mount(element, data, state, onChange)`; it needs that of `views.canvas`."""
     return "\n".join((_CANVAS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
 
 

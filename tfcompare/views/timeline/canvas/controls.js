@@ -7,13 +7,6 @@ const KEYS = [
   ["Lane’s name", "fold, or show all of its rows"],
 ];
 
-function make(tag, parent, className = "", text = "") {
-  const made = parent.appendChild(document.createElement(tag));
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
 // Fills `bar`, `jumps` and `help`; returns a function that shows the current state. `actions`: zoom, fit, toggleIdle,
 // toggleColour, unshift, toggleHelp, jump.
 function controls(bar, jumps, help, actions) {
@@ -82,16 +75,4 @@ function typeLegend(data, colours) {
 function paleLegend(data, colours) {
   const title = "Several short spans, drawn as one: the paler, the less of the time they run. Zoom in to see each";
   return data.spans.count.some((count) => count > 1) ? [[`linear-gradient(90deg, ${colours.shades[0][SHADES]}, ${colours.back})`, "several, with gaps", title]] : [];
-}
-
-// Entries of [colour, text, title]; no colour for the hatching of spans that only one run has.
-function legendOf(entries) {
-  return entries.map(([colour, text, title = ""]) => {
-    const entry = document.createElement("span");
-    entry.title = title;
-    const mark = make("i", entry, colour ? "" : "alone");
-    if (colour) mark.style.background = colour;
-    entry.append(text);
-    return entry;
-  });
 }

@@ -213,15 +213,7 @@ export function mount(element, data, state, onChange) {
     settle(0);
   }
 
-  function showTip(event, text) {
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    const box = root.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    tip.style.left = `${Math.min(x + 14, Math.max(box.width - tip.offsetWidth - 8, 4))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > box.height ? Math.max(y - tip.offsetHeight - 10, 2) : y + 18}px`;
-  }
+  const showTip = (event, text) => showBeside(event, root, tip, text);
 
   function hoverSpan(event, point) {
     hover = point ? spanUnder(point) : -1;
@@ -335,10 +327,7 @@ export function mount(element, data, state, onChange) {
     toggleHelp: () => (help.hidden = !help.hidden),
   });
 
-  const sizes = new ResizeObserver(redraw);
-  sizes.observe(root);
-  const themes = new MutationObserver(redraw);
-  themes.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "style", "data-theme"] });
+  const unwatch = watchLook(root, redraw);
 
   function update(next, nextState) {
     const isFirst = !spansIndex;
@@ -364,8 +353,7 @@ export function mount(element, data, state, onChange) {
   function destroy() {
     clearTimeout(settled);
     cancelAnimationFrame(pending);
-    sizes.disconnect();
-    themes.disconnect();
+    unwatch();
     root.remove();
   }
 

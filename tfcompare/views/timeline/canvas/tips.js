@@ -1,14 +1,5 @@
 // The text beside the pointer.
 
-const MOST_LETTERS = 120;
-
-// A name cut in its middle: its end tells most.
-function shortenName(name) {
-  if (name.length <= MOST_LETTERS) return name;
-  const head = Math.floor(MOST_LETTERS / 3);
-  return `${name.slice(0, head)}…${name.slice(name.length - (MOST_LETTERS - 1 - head))}`;
-}
-
 // What the pointer is on, in lines of text.
 function describe(data, i) {
   const { spans } = data;
