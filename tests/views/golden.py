@@ -51,7 +51,8 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"shares": True}),
+        ("cpu", {"scope": "Host/autoencoder_1/image_1"}),
+        ("cpu", {"scope": "Host/autoencoder_1", "by": "op_type"}),
     ],
     "kernel_stats": [
         ("gpu", {"by": "op_name"}),
