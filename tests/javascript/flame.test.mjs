@@ -68,7 +68,8 @@ test("a bar says its path, its times, the change and the verdict", () => {
 test("a label is followed by the change, or by the time of a run alone", () => {
   const value = (from, data = DATA) => valueOf(data, { from, to: from + 1 });
   assert.deepEqual([0, 1, 3, 5, 6].map((i) => value(i)), ["−30.0 µs", "±0", "+10.0 µs", "", "added +9.80 µs"]);
-  assert.equal(value(0, { ...DATA, sides: ["only"] }), "90.0 µs");
+  assert.equal(value(0, { ...DATA, sides: ["only"], isPlain: true }), "90.0 µs");
+  assert.equal(value(0, { ...DATA, isPlain: true }), "", "of unrelated programs, a difference is no change");
 });
 
 function painted(data, { focus = -1, marked = -1, width = 1100 } = {}) {
