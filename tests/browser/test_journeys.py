@@ -40,6 +40,7 @@ from tests.browser.pages import (
     row_of,
     saved,
     settled,
+    table_csv,
     table_texts,
     titled,
     too_wide,
@@ -358,12 +359,11 @@ def test_op_stats(page: Page, samples_url: str) -> None:
         click_table(page, baseline, -1)
         page.wait_for_url(f"**sort={order}**")
     settled(page)
-    rows = downloaded(page, ROWS_SHOWN)
-    expect(page.get_by_role("button", name=f"CSV of these {len(rows)} rows")).to_be_visible()
+    rows = table_csv(page, ROWS_SHOWN)
     assert (rows["op_name"] + rows["op_type"]).str.contains("Conv2DBackprop").all()
     assert rows[time].is_monotonic_increasing
     becomes(page, lambda: list(map(float, cells_in(page, 2)[:1])), [rows[time].iloc[0]])
-    everything = downloaded(page, EVERYTHING)
+    everything = table_csv(page, EVERYTHING)
     assert len(everything) > 300 and set(rows["op_name"]) < set(everything["op_name"])
 
 
@@ -402,7 +402,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
     assert [one["choice"] for one in json.loads(file.read_text())["choices"]] == ["pair"]
     button("Undo all")
     page.wait_for_url(lambda url: "by_hand=" not in url)
-    button("Load manual pairs")
+    settled(page).get_by_test_id("stPopoverButton").filter(has_text="⋮").click()
     kept = tmp_path / "pairs.json"
     kept.write_bytes(file.read_bytes())
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(kept)
@@ -434,9 +434,9 @@ def test_kernel_stats(page: Page, samples_url: str) -> None:
     expect(page.get_by_role("heading", name="Every kernel and op")).to_be_visible()
     assert query(settled(page))["by"] == ["kernel and op"]
     assert too_wide(page, tables=2, scrolled=1) == []
-    shown, everything = downloaded(page, ROWS_SHOWN), downloaded(page, EVERYTHING)
+    shown, everything = table_csv(page, ROWS_SHOWN), table_csv(page, EVERYTHING)
     assert set(shown["kernel_name"]) == set(everything["kernel_name"])
-    copies = downloaded(page, page.get_by_role("button", name=EVERYTHING).nth(1))
+    copies = table_csv(page, EVERYTHING, 1)
     assert set(copies["kind"]) == {"host to device", "device to host"}
 
 
@@ -513,7 +513,7 @@ def test_tf_data(page: Page, samples_url: str) -> None:
     hover = graphs.nth(1).locator(".hoverlayer")
     expect(hover).to_contain_text("Iterator::Root::Prefetch::BatchV2::ParallelMapV2")
     expect(hover).to_contain_text("parallelism: 2")
-    shown = downloaded(page, page.get_by_role("button", name=ROWS_SHOWN).nth(1))
+    shown = table_csv(page, ROWS_SHOWN, 1)
     assert shown["iterator"].iloc[0] == "Map"
 
 

@@ -246,6 +246,7 @@ class Table:
     where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
     something else, without files of its own. `others` is how columns are shown that the table does
     not declare; `file` names the CSV file if the rows are of no table. `sums_per`: what the table's sums are per.
+    `menu`: what else a page can do with the table.
     """
 
     table: schema.Table
@@ -264,6 +265,7 @@ class Table:
     others: Mapping[str, Shown] = field(default_factory=dict)
     file: str = ""
     sums_per: SumsPer = PER_RUN
+    menu: Live | None = None
 
     @property
     def name(self) -> str:

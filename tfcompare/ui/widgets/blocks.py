@@ -18,6 +18,7 @@ from tfcompare.ui.widgets.table_layout import (
     NARROW_PAGE_PIXELS,
     PADDING_PIXELS,
     PAGE_PIXELS,
+    letters_of,
 )
 from tfcompare.units import format_ratio
 from tfcompare.views.blocks import Facts, Items, Text, Verdict
@@ -144,7 +145,7 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
     names = [innermost_first(str(name)) for name in frame[labels[0]]]
-    letters = [max(map(_letters, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
+    letters = [max(map(letters_of, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
     pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
     pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
@@ -165,14 +166,6 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     if facts.note:
         st.caption(facts.note)
     return chosen if chosen in ids else None
-
-
-def _letters(text: str) -> float:
-    """How many average letters wide a text is: punctuation of shapes, intervals and names is half as wide."""
-    return len(text) - sum(map(text.count, _HALF_AS_WIDE)) / 2
-
-
-_HALF_AS_WIDE = ",.[]() "
 
 
 def _fitting_columns(facts: Facts) -> list[int]:

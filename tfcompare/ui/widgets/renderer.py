@@ -176,7 +176,8 @@ class Renderer:
                 st.caption(opens.hint)
                 self._open(opens, chosen, table.address)
             return
-        with st.container(horizontal=True, vertical_alignment="center"):
+        heading = st.container(horizontal=True, vertical_alignment="center")
+        with heading:
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
             if self.is_within:
                 st.markdown(f"#### {table.title}", width="content", help=hint)
@@ -187,19 +188,27 @@ class Renderer:
                 switch = table.switch or f"all_columns_{table.address}".strip("_")
                 every = st.toggle("All columns", key=switch, bind="query-params")
         if table.rows.empty:
+            self._menu(table, heading)
             st.info(table.nothing or "There are no rows.")
             return
         rows, columns = table.in_file(table.columns_of(table.every if every else table.names))
         numbered, key = rows.assign(**{_POSITION: range(len(rows))}), f"{table.name} {table.title} {every}"
         ordered, chosen = self._sortable(table, numbered, columns, key)
         cells = as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns])
-        with st.container(horizontal=True):
+        with heading:
             if isinstance(self.subject, Pair):
                 _file_buttons(self.subject, table, cells)
             else:
                 csv_of_rows(cells, f"{table.name}.csv", f"{table.name}_csv")
+        self._menu(table, heading)
         if opens:
             self._open(opens, chosen, table.address)
+
+    def _menu(self, table: Table, heading: DeltaGenerator) -> None:
+        """What else can be done with the table, behind a button at the end of its heading."""
+        if table.menu is not None:
+            with heading, st.popover("⋮", type="tertiary", help="More that can be done with this table"):
+                self.show(table.menu)
 
     def _sortable(
         self, table: Table, rows: pd.DataFrame, columns: Sequence[Shown], key: str
@@ -304,15 +313,16 @@ def open_details(name: str, show: Callable[[], None], *, address: str = "") -> N
 
 
 def _file_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
-    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them."""
+    """A menu of two files: the rows and columns of the table, in its order, and all of them."""
     name = file_stem(" ".join([table.name, *(run.name for _, run in pair.shown)]))
     key = f"{table.name}_csv"
     if pair.is_single:
         cells = cells.rename(columns=lambda column: column.removesuffix("_baseline"))
-    csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
     meaning = "Every row and column of all candidates, without any filter, as `tfcompare diff` writes them"
     label, make = "CSV: ungrouped, all columns", lambda: spreadsheet_csv(everything(pair, table))
-    file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
+    with st.popover("CSV", icon=":material/download:", type="tertiary"):
+        csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
+        file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
 
 
 def everything(pair: Pair, table: Table) -> pd.DataFrame:

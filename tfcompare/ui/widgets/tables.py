@@ -185,7 +185,8 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text":
-            short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {})
+            room = laid_out.letters(column)
+            short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {}, room)
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
@@ -216,10 +217,12 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _readings(cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str]) -> dict[str, str]:
-    """What is displayed for each text, if it is not the text itself."""
+def _readings(
+    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], letters: int | None = None
+) -> dict[str, str]:
+    """What is displayed for each text, if it is not the text itself; names have so many letters."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    shown = [readings.get(text) or (innermost_first(text) if column.is_name else text) for text in whole]
+    shown = [readings.get(text) or (innermost_first(text, letters) if column.is_name else text) for text in whole]
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
 
 

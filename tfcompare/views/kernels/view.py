@@ -229,6 +229,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         sums_per=pair.sums_per(per_occurrence=options.per_launch),
         everything=lambda: pd.concat([rows_of(one, "launch") for one in pairs_of(pair.among)], ignore_index=True),
         readings=display_names(pair),
+        menu=None if pair.is_single else Live("load_manual_pairs"),
     )
 
 

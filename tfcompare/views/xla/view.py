@@ -190,11 +190,12 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     """The table's columns, most important first; what could be saved only where the peaks of a device are known."""
     sides = SIDES[: len(pair.shown)]
     has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
-    names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
-    names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
-    names += by_role(TIME, CHANGE)
-    names += shape_column(chosen) if every else []
-    names += [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    terms = [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    names = ["hlo_op", *(["category"] if every else [])]
+    names += ["core_type"] if chosen["core_type"].nunique() > 1 or every else []
+    names += ["host"] if chosen["host"].nunique() > 1 or every else []
+    names += by_role(TIME, CHANGE if every or not terms else CHANGE[:3])  # the ratio is the product of the terms
+    names += [*(shape_column(chosen) if every else []), *terms]
     costs = [*(["excess_us"] if has_peaks else [])]
     costs += ["flops_per_s", "bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
