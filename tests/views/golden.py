@@ -18,7 +18,7 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.render import terminal
 from tfcompare.render.shown import Shown
 from tfcompare.views import NAMES
-from tfcompare.views.blocks import Beside, Block, Chart, Section
+from tfcompare.views.blocks import Beside, Block, Chart, FlameGraph, Section
 from tfcompare.views.caveats import caveats
 from tfcompare.views.xla.figures import node_key
 
@@ -166,6 +166,7 @@ def parts(pair: str, name: str, *options: tuple[str, Any]) -> list[str]:
     blocks = list(_made(Shown.of(comparison, name, **dict(options))._of_pair(first, every=False)))
     figures = ((chart.name, chart.draw()) for chart in of_kind(flat(blocks), Chart))
     drawn = [f"[{chart}] {about(figure)}" for chart, figure in figures if figure is not None]
+    drawn += [f"[{graph.name}] {graph.title}; {len(graph.draw())} nodes" for graph in of_kind(flat(blocks), FlameGraph)]
     return [*terminal.as_lines(blocks, WIDTH, ROWS).split("\n\n"), *drawn]
 
 

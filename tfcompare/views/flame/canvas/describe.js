@@ -23,11 +23,11 @@ function nameOf({ nodes, labels }, { from, to }) {
   return to > from + 1 ? `${(to - from).toLocaleString("en-US")} smaller` : labels[nodes.label[from]];
 }
 
-// What stands beside the name: the change between two runs, the time of one.
+// What stands beside the name: the time of a run alone, the change between two; nothing for unrelated programs.
 function valueOf(data, bar) {
   const { baseline, change } = timesOf(data, bar);
   if (data.sides.length === 1) return timeText(baseline);
-  if (!isKnown(change)) return "";
+  if (data.isPlain || !isKnown(change)) return "";
   const status = bar.to > bar.from + 1 ? 0 : data.nodes.status[bar.from];
   const word = ["", "added ", "removed "][status];
   return change === 0 ? "±0" : word + formatChange(change);

@@ -47,6 +47,10 @@ function paintBars(context, { data, bars, colours, top, height, marked, focus })
     context.globalAlpha = 1;
     if (w > 24) {
       const text = labelOf(context, nameOf(data, bar), valueOf(data, bar), w - 8);
+      if (text && status && !isAbove) {
+        context.fillStyle = colour; // hatching behind letters would make them hard to read
+        context.fillRect(bar.x + 2, y + 1, context.measureText(text).width + 4, BAR - 3);
+      }
       context.fillStyle = isAbove ? colours.text : inkOn(colour);
       if (text) context.fillText(text, bar.x + 4, y + BAR / 2);
     }
