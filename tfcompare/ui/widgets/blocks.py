@@ -51,9 +51,14 @@ def show_text(block: Text) -> None:
     elif block.look == "notice":
         st.info(block.text)
     elif block.clears:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(block.text, width="content")
-            st.button("Show all", key=f"clear {block.clears}", on_click=partial(clear, block.clears))
+        st.button(
+            block.text,
+            key=f"clear {block.clears}",
+            help="Show all",
+            on_click=partial(clear, block.clears),
+            icon=":material/close:",
+            icon_position="right",
+        )
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
