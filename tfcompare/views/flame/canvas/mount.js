@@ -44,7 +44,7 @@ export function mountFlame(element, data, onChoose) {
     const began = performance.now();
     const style = theme(root);
     colours = { ...style, hatches: [1, -1].map((leaning) => hatch(style.isDark ? "#ffffff90" : "#ffffffb0", leaning)) };
-    const rows = data.nodes.depth.at(-1) + 1; // they are in order of depth
+    const rows = rowsOf(data);
     const height = Math.min(rows, ROWS_IN_SIGHT) * BAR;
     scroll.style.height = `${height}px`;
     spacer.style.height = `${(rows * BAR) - height}px`;
@@ -62,9 +62,14 @@ export function mountFlame(element, data, onChoose) {
     tip.hidden = true;
     out.hidden = node < 0;
     const one = { from: node, to: node + 1 };
-    where.textContent = node < 0 ? "Click a bar to zoom into it." : `${pathOf(data, node)}: ${linesOf(data, one).join(", ")}`;
+    where.textContent = node < 0 ? hint() : `${pathOf(data, node)}: ${linesOf(data, one).join(", ")}`;
     scroll.scrollTop = node < 0 ? 0 : (data.nodes.depth[node] - ROWS_ABOVE) * BAR;
     redraw();
+  }
+
+  function hint() {
+    const below = rowsOf(data) - ROWS_IN_SIGHT;
+    return `Click a bar to zoom into it.${below > 0 ? ` ${below} more rows are below: scroll.` : ""}`;
   }
 
   function choose(node) {
@@ -148,6 +153,8 @@ export function mountFlame(element, data, onChoose) {
   update(data);
   return { update, destroy };
 }
+
+const rowsOf = ({ nodes }) => nodes.depth.at(-1) + 1; // nodes are in order of depth
 
 // What colours mean, as far as they are used.
 function flameLegend(data, colours) {
