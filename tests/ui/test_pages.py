@@ -69,7 +69,6 @@ IN_THE_ADDRESS: list[Any] = [
             "idle": True,
             "per_occurrence": True,
             "part": "kernel_launch_us",
-            "shares": True,
         },
     ),
     ("op_stats", CPU, {"by": "scope"}),
@@ -82,7 +81,7 @@ IN_THE_ADDRESS: list[Any] = [
     pytest.param("memory", CONVOLUTIONS, {"memory": EACH, "memory_candidate": "GPU_5_bfc"}, marks=recorded),
     ("input_pipeline", CPU, {"filter": "flatmap", "category": "reading on demand", "wait_as": "share"}),
     ("tf_data", WORKERS, {"tf_host": "worker2", "rank": 3}),
-    ("xla", XLA, {"group": node_key("category", "jit_train_step\nconvolution"), "by_change": True}),
+    ("xla", XLA, {"group": node_key("category", "jit_train_step\nconvolution"), "by": "source"}),
     ("hosts", WORKERS, {"metric": "input_us", "at_step": 7, "one_host": "worker0"}),
 ]
 

@@ -49,8 +49,8 @@ def test_the_row_in_the_address_opens_its_text_source_and_neighbours() -> None:
 def test_a_selected_group_leaves_its_instructions_and_a_selected_buffer_is_in_the_chart() -> None:
     row = pd.DataFrame([{**ROW, "memory_space": 0, "hlo_op": "input_transpose_fusion.1", "output_index": ""}])
     group = node_key("category", "jit_forward_3d_conv\ncustom-call")
-    page = opened(FILE, *CONVOLUTIONS, tree_row=group, memory_row=str(buffer_key(row).iloc[0]))
-    assert "Only instructions of `custom-call`" in said(page)
+    page = opened(FILE, *CONVOLUTIONS, tree_row=group, memory_row=str(buffer_key(row).iloc[0]), more="true")
+    assert "In `custom-call`" in said(page)
     assert table(page)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     (chart,) = [chart for title, chart in charts(page).items() if "over program order" in title]
     assert [trace.get("name") for trace in chart["data"]][:2] == [

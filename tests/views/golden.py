@@ -51,7 +51,8 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"shares": True}),
+        ("cpu", {"scope": "Host/autoencoder_1/image_1"}),
+        ("cpu", {"scope": "Host/autoencoder_1", "by": "op_type"}),
     ],
     "kernel_stats": [
         ("gpu", {"by": "op_name"}),
@@ -118,7 +119,7 @@ IN_OTHER_TESTS = {
     "memory": {"memory", "memory_baseline", "memory_candidate"},
     "tf_data": {"pipeline"},
     "timeline": {"stretch"},
-    "xla": {"program", "by_change", "buffer"},
+    "xla": {"program", "buffer"},
     "hosts": {"by", "every_host", "one_host"},
 }
 """The options that no sample has, or of which no text depends."""

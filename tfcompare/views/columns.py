@@ -81,6 +81,8 @@ _LETTERS = {"array_shape": 32}  # of an image before and after
 NAMES = ("op_name", "kernel_name", "scope")
 MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS = 4, 2
 SCOPE_MARK = " ‹ "
+FEWEST_LETTERS = 12
+"""Of a shortened name: with fewer, the op and its scope would say nothing."""
 
 Format = Literal["text", "flag", "number", "change", "ratio", "factor", "share", "bar"]
 """`ratio` is written `0.0148×`, `factor`, of what a ratio is the product of, `1/512`."""
@@ -164,7 +166,7 @@ def innermost_first(name: str, letters: int | None = None) -> str:
     whole = SCOPE_MARK.join(reversed(name.split(separator)))
     first, scope = whole.split(SCOPE_MARK)[:2]
     scope = scope.rstrip(")")  # of transformations of JAX
-    room = (len(whole) if letters is None else letters) - len(SCOPE_MARK)
+    room = len(whole) if letters is None else max(letters - len(SCOPE_MARK), FEWEST_LETTERS)
     if len(first) + len(scope) <= room or not scope:
         return whole
     most = max(room - len(scope), room // 3)

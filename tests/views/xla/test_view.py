@@ -55,14 +55,14 @@ def test_a_pair_shows_its_program_per_execution(convolutions: Pair) -> None:
 def test_a_group_restricts_the_instructions_and_an_unknown_one_does_not(convolutions: Pair) -> None:
     group = node_key("category", "jit_forward_3d_conv\ncustom-call")
     (text,) = [one for one in shown(VIEW, convolutions, Text, group=group) if one.clears]
-    assert (text.text, text.clears) == ("Only instructions of `custom-call`", "tree_row")
+    assert (text.text, text.clears) == ("In `custom-call`", "tree_row")
     assert table(convolutions, group=group)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     assert len(table(convolutions, group="unknown")) == 4
     assert details(convolutions, convolutions.instructions(), "none") is None
 
 
 def test_the_groups_are_those_of_the_icicle(convolutions: Pair) -> None:
-    rows = table(convolutions, "By category")
+    rows = table(convolutions, "By category", by="category")
     assert rows["width_share"].sum() == pytest.approx(1.0)
     assert "custom-call" in rows["label"].tolist()
     lines = table(convolutions, "By source line", by="source")

@@ -89,8 +89,9 @@ def layout(
 ) -> Layout:
     """The layout: columns under one heading have the same decimals, and the first column gets the remaining width.
 
-    If too little width is left, the widest text gives some up. If that is not enough for all columns, the table scrolls horizontally, and what was judged, with its verdict,
-    is in view; if there is too little for that, too, the first column is as wide as it needs.
+    If too little width is left, the widest text gives some up. If that is not enough for all columns, the table scrolls
+    horizontally, and what was judged, with its verdict, is in view; if there is too little for that, too, the first
+    column is as wide as it needs.
     """
     formats = _formats(frame, columns)
     first, *others = columns

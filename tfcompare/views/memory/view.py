@@ -175,7 +175,7 @@ def _planned_memory(pair: Pair) -> Iterator[Block]:
     changed = list(changed_buffers.blocks(pair))
     yield from changed
     if not changed and any(len(rows) for rows in pair.tables("hlo_memory")):
-        yield Links([Link("Show the buffers that XLA planned", "xla")])
+        yield Links([Link("Show the buffers that XLA planned", "xla", links.OPENS_MORE)])
 
 
 WHY_NOT = without_rows("No memory events were captured.", "memory_summary")
