@@ -161,7 +161,7 @@ function flameLegend(data, colours) {
   if (data.isPlain) return [];
   const { shades } = colours;
   const strip = `linear-gradient(90deg, ${shades[0][SHADES]}, ${shades[0][0]}, ${shades[1][SHADES]})`;
-  const entries = [[strip, "half the time → twice the time", "Blue: less time. Orange: more time. From half and twice the time on, colours are full."]];
+  const entries = [[strip, "half → twice the time", "Blue: less time. Orange: more time. From half and twice the time on, colours are full."]];
   const grey = data.isJudged ? "no significant change" : "change below 5 %";
   entries.push([shades[0][0], grey]);
   if (data.nodes.status.includes(2)) entries.push(["", `only in ${data.sides[0]}`, "", "removed"]);
