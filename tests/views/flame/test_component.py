@@ -89,7 +89,7 @@ def test_a_report_draws_the_graph_or_says_that_there_is_nothing() -> None:
 
 
 def test_the_subtitle_says_what_widths_and_colours_are() -> None:
-    said = "Width: the longer time of both runs per step."
+    said = "Width: the longer time per step."
     assert subtitle(is_alone=False, is_neutral=False, per="step") == f"{said} Colour: its change."
     assert subtitle(is_alone=False, is_neutral=True, per="step") == said
     assert subtitle(is_alone=True, is_neutral=False, per="") == "Width: time."

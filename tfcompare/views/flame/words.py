@@ -9,4 +9,4 @@ def subtitle(*, is_alone: bool, is_neutral: bool, per: str) -> str:
     if is_alone:
         return f"Width: time{each}."
     colour = "" if is_neutral else " Colour: its change."
-    return f"Width: the longer time of both runs{each}.{colour}"
+    return f"Width: the longer time{each}.{colour}"

@@ -44,7 +44,7 @@ export function mountFlame(element, data, onChoose) {
     const began = performance.now();
     const style = theme(root);
     colours = { ...style, hatches: [1, -1].map((leaning) => hatch(style.isDark ? "#ffffff90" : "#ffffffb0", leaning)) };
-    const rows = data.nodes.depth.at(-1) + 1; // they are in order of depth
+    const rows = rowsOf(data);
     const height = Math.min(rows, ROWS_IN_SIGHT) * BAR;
     scroll.style.height = `${height}px`;
     spacer.style.height = `${(rows * BAR) - height}px`;
@@ -62,9 +62,14 @@ export function mountFlame(element, data, onChoose) {
     tip.hidden = true;
     out.hidden = node < 0;
     const one = { from: node, to: node + 1 };
-    where.textContent = node < 0 ? "Click a bar to zoom into it." : `${pathOf(data, node)}: ${linesOf(data, one).join(", ")}`;
+    where.textContent = node < 0 ? hint() : `${pathOf(data, node)}: ${linesOf(data, one).join(", ")}`;
     scroll.scrollTop = node < 0 ? 0 : (data.nodes.depth[node] - ROWS_ABOVE) * BAR;
     redraw();
+  }
+
+  function hint() {
+    const below = rowsOf(data) - ROWS_IN_SIGHT;
+    return `Click a bar to zoom into it.${below > 0 ? ` ${below} more rows are below: scroll.` : ""}`;
   }
 
   function choose(node) {
@@ -149,12 +154,14 @@ export function mountFlame(element, data, onChoose) {
   return { update, destroy };
 }
 
+const rowsOf = ({ nodes }) => nodes.depth.at(-1) + 1; // nodes are in order of depth
+
 // What colours mean, as far as they are used.
 function flameLegend(data, colours) {
   if (data.isPlain) return [];
   const { shades } = colours;
   const strip = `linear-gradient(90deg, ${shades[0][SHADES]}, ${shades[0][0]}, ${shades[1][SHADES]})`;
-  const entries = [[strip, "half the time → twice the time", "Blue: less time. Orange: more time. From half and twice the time on, colours are full."]];
+  const entries = [[strip, "half → twice the time", "Blue: less time. Orange: more time. From half and twice the time on, colours are full."]];
   const grey = data.isJudged ? "no significant change" : "change below 5 %";
   entries.push([shades[0][0], grey]);
   if (data.nodes.status.includes(2)) entries.push(["", `only in ${data.sides[0]}`, "", "removed"]);
