@@ -54,7 +54,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"shares": True}),
     ],
     "kernel_stats": [
-        ("gpu", {"by": "op_name"}),
+        ("gpu", {"by": "kernel_name"}),
         ("gpu", {"by": "kernel_and_op"}),
         ("gpu", {"by": "launch"}),
         ("gpu", {"filter": "igemm TRANSPOSE", "by": "kernel_and_op"}),
