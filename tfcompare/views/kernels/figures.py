@@ -65,12 +65,9 @@ def matched_share(rows: pd.DataFrame) -> float:
     return share_of(matched, whole)
 
 
-def why_by_op(by_kernel: float, by_op: float) -> str:
-    """Why kernels are grouped by op unless something else is chosen, from the shares with a counterpart."""
-    return (
-        f"Grouped by op: {format_percent(by_op)} of the kernel time has a counterpart by op, and only "
-        f"{format_percent(by_kernel)} by kernel name."
-    )
+def why_by_op(by_kernel: float) -> str:
+    """Why kernels are grouped by op unless something else is chosen, from the share with a counterpart by kernel."""
+    return f"Grouped by op: only {format_percent(by_kernel)} of the kernel time has a counterpart by kernel name."
 
 
 def kernel_sentence(diff: pd.DataFrame, per: str) -> str:

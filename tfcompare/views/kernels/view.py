@@ -189,8 +189,7 @@ def _figures(pair: Pair, by: By) -> Iterator[Block]:
     """The key figures, and why kernels are grouped by op where nobody chose it."""
     yield cards(pair, figures(pair, by))
     if by == "op_name" and _are_told_by_op(pair):
-        shares_matched = (kernel_stats.matched_share(rows_of(pair, one)) for one in ("kernel_name", "op_name"))
-        yield Text(kernel_stats.why_by_op(*shares_matched), "quiet")
+        yield Text(kernel_stats.why_by_op(kernel_stats.matched_share(rows_of(pair, "kernel_name"))), "quiet")
 
 
 def why_not(pair: Pair) -> str:
