@@ -145,6 +145,11 @@ def test_allocations_below_a_thousandth_of_the_peak_are_one_row_that_opens_them(
     assert sorted(small.rows["op_name"]) == ["m/bias_1", "m/bias_2", "m/bias_3"]
 
 
+def test_ops_at_the_peaks_are_named_by_what_tells_them_apart(sample: Pair) -> None:
+    (said,) = [text for text in texts(VIEW, sample) if text.startswith("The peaks are at different moments")]
+    assert "`…decoder_outer_1" in said and "`…encoder_inner_1" in said
+
+
 def test_a_single_small_allocation_keeps_its_row(tmp_path: Path) -> None:
     events = [allocate(10, 10_000, 10_000, 0x1, tf_op="m/conv", bytes_available=0)]
     events += [allocate(20, 10_001, 1, 0x2, tf_op="m/bias", bytes_available=0)]

@@ -26,6 +26,7 @@ from tfcompare.views.memory import figures as memory_sides
 from tfcompare.views.memory.choice import Chosen
 from tfcompare.views.memory.figures import Part
 from tfcompare.views.ops import op
+from tfcompare.views.short_names import shorten_distinct
 from tfcompare.views.view import CHANGE, by_role, changed, largest_first
 from tfcompare.views.xla import changed_buffers
 
@@ -40,8 +41,8 @@ ONLY_FREED = (
     "only freed memory while it was profiled, so the ops of its allocations are unknown. Start the profiler earlier to "
     "see them."
 )
-COLUMNS = ["op_name", "region_type", "data_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
-COLUMNS += by_role("occurrences")
+COLUMNS = ["op_name", "region_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
+"""So few that names of ops have room for what tells them apart."""
 NO_CHANGE = "Both runs have the same allocations at their peaks."
 _NO_INFORMATION = (*memory_sides.NOT_NAMED, memory_sides.NO_OP, "INVALID", "unknown")
 
@@ -66,7 +67,8 @@ def has_tiles(chosen: Chosen) -> bool:
 def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     """The allocations as a table, and why there may be fewer than expected."""
     yield from _remarks(chosen)
-    every = [*COLUMNS, "status", "match", "verdict", "allocation_bytes_ratio", *by_role("requested_bytes", CHANGE)]
+    every = [*COLUMNS, "data_type", *by_role("occurrences"), "status", "match", "verdict", "allocation_bytes_ratio"]
+    every += by_role("requested_bytes", CHANGE)
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
     rows = _shown(chosen)
     if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
@@ -139,8 +141,8 @@ def moments(chosen: Chosen) -> str:
     is_other = live[rows["status"] != MATCHED].sum() >= _MOSTLY * live.sum()
     if not ours or not theirs or ours == theirs or not is_other or _are_fused(pair, ours, theirs):
         return ""
-    named = zip(pair.marked, (ours, theirs), strict=True)
-    places = [f"that of {name} while {as_code(op_name, _LETTERS)} allocates" for name, op_name in named]
+    named = zip(pair.marked, shorten_distinct([ours, theirs], _LETTERS), strict=True)
+    places = [f"that of {name} while {as_code(op_name)} allocates" for name, op_name in named]
     return f"The peaks are at different moments, so other tensors are live: {', '.join(places)}."
 
 
