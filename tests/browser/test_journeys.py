@@ -416,7 +416,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
 
 
 def test_kernel_stats(page: Page, samples_url: str) -> None:
-    opened(page, address(samples_url, "Kernel_stats", *GPU_PAIR))
+    opened(page, f"{address(samples_url, 'Kernel_stats', *GPU_PAIR)}&by=kernel&more=true")
     titles = ("The 15 largest changes of kernel time", "Kernel time by kernel", "Kernel time by use of tensor cores")
     for title in titles:
         expect(chart(page, title).locator(".bars path").first).to_be_attached()
@@ -655,7 +655,7 @@ def test_hostile_names_do_nothing(page: Page, browser: Browser, samples_url: str
     expect(root.locator("img, script, a, code")).to_have_count(0)
     expect(live).to_have_count(0)
 
-    opened(page, f"{samples_url}/Kernel_stats?{link}")
+    opened(page, f"{samples_url}/Kernel_stats?{link}&by=kernel&more=true")
     page.locator(".js-plotly-plot .bars path").first.hover(force=True)
     expect(page.locator(".js-plotly-plot .hovertext").first).to_be_visible()
     becomes(page, lambda: len(cells_in(page)) > 0)
