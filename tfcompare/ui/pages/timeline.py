@@ -81,7 +81,7 @@ def show(pair: Pair, options: Options) -> None:
     address = st.query_params.to_dict() | address_of(state)
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in (*OF_HOSTS, *STEPS) if name in address}
     labels = compared.canvas_labels(timeline_panels.in_words(aligned, state, shown.names))
-    jumps = sentences.jumps(aligned, state.look, compared.places)
+    jumps = sentences.jumps(aligned, state.look, compared.places, shown.names)
     show_timeline(aligned, state, labels, jumps, key, token)
     timeline_panels.show_selected(shown, aligned, state)
     timeline_panels.show_range(compared, state)
@@ -104,13 +104,10 @@ def small(pair: Pair) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
         show_link(pair, links.to_timeline())
-    if not pair.is_single:
-        where = sentences.where(aligned, compared.places, shown.labels, compared.host)
-        st.markdown(where, help=sentences.OVERLAP)
     key, token = _key_of(SMALL, shown), str(key_of(shown))
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
-    jumps = sentences.jumps(aligned, state.look, compared.places)
+    jumps = sentences.jumps(aligned, state.look, compared.places, shown.names)
     show_timeline(aligned, state, compared.canvas_labels(), jumps, key, token, compact=True)
 
 

@@ -109,16 +109,14 @@ def _compared(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _headline(compared: Compared, options: Options) -> Iterator[Text]:
-    """How long the steps are, or which host reaches the collective last; where time was lost; what was found."""
+    """How long the steps are, or which host reaches the collective last, and what was found."""
     shown, aligned, places = compared.shown, compared.aligned, compared.places
     if shown.pair.is_single:
         yield Text(sentences.alone(aligned, compared.host), help=sentences.WALL_TIME)
     elif shown.common_steps is not None:
-        yield Text(sentences.arrivals(aligned, places, shown.labels), help=sentences.OVERLAP if places else "")
+        yield Text(sentences.arrivals(aligned, shown.labels), help=sentences.OVERLAP if places else "")
     else:
-        lengths = sentences.lengths(aligned, shown.labels, compared.host)
-        where = sentences.where(aligned, places, shown.labels)
-        yield Text(" ".join(filter(None, [lengths, where])), help=sentences.OVERLAP)
+        yield Text(sentences.lengths(aligned, shown.labels, compared.host), help=sentences.OVERLAP if places else "")
     if shown.hosts:
         ours, theirs = shown.labels
         how = "" if shown.common_steps is None else sentences.aligned_how(aligned, theirs)
@@ -138,7 +136,7 @@ def _without_page(compared: Compared, options: Options) -> Iterator[Block]:
 
 
 def _data_and_state(compared: Compared, look: Viewport) -> tuple[dict[str, Any], dict[str, Any]]:
-    jumps = sentences.jumps(compared.aligned, look, compared.places)
+    jumps = sentences.jumps(compared.aligned, look, compared.places, compared.shown.names)
     data = component_data(compared.aligned, look, compared.canvas_labels(), token="compared steps", jumps=jumps)
     return data, state_of(look, range_us=None, by_type=False, shows_idle=False, compact=False)
 
@@ -151,7 +149,9 @@ def _losses(compared: Compared) -> Facts | None:
     rows = []
     for place in places:
         begin_us, end_us = map(format_time_us, window_of(compared.aligned, Viewport(), place))
-        rows.append([sentences.place_of(place), format_delta(place.lost_us, "µs"), begin_us, end_us])
+        rows.append(
+            [sentences.place_of(place, compared.shown.called), format_delta(place.lost_us, "µs"), begin_us, end_us]
+        )
     values = [
         Finding(f"loss:{number}", row[0], "µs", math.nan, place.lost_us, is_alone=True)
         for number, (row, place) in enumerate(zip(rows, places, strict=True), start=1)
@@ -232,8 +232,9 @@ def aligned_at(shown: ShownHosts, steps: tuple[int, ...] | None = None, zero: in
         timelines = opened(shown)
         meets = meeting(shown.hosts, timelines, steps) if shown.hosts and steps else None
         aligned = align(timelines, steps, zero, meets)
-        are_unrelated = shown.pair.are_unrelated and not shown.hosts
-        return aligned, [] if are_unrelated else losses(aligned)
+        if shown.pair.are_unrelated and not shown.hosts:
+            aligned = aligned.without_pairs()
+        return aligned, losses(aligned)
 
     return Compared(shown, *_aligned.get((key_of(shown), steps, zero), make))
 

@@ -38,7 +38,7 @@ function controls(bar, jumps, help, actions) {
   let shownJumps = "";
 
   return (data, view, colours) => {
-    const isPair = data.letters.length > 1;
+    const isPair = data.is_compared;
     const idleLanes = data.lanes.filter((lane) => lane.idle).length;
     idle.hidden = !idleLanes;
     idle.textContent = `Idle lanes (${idleLanes})`;

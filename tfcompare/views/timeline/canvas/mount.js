@@ -74,7 +74,7 @@ export function mount(element, data, state, onChange) {
     const began = performance.now();
     colours = theme(root);
     const now = scale();
-    const hasDrift = data.letters.length > 1;
+    const hasDrift = data.is_compared;
     if (!map.hidden) drawMap(map, { data, view, scale: now, colours, height: MAP });
     drawHead(head, { data, view, scale: now, colours, ruler: RULER, drift: hasDrift ? DRIFT : 0 });
     lanes = placeLanes(data, view);
@@ -83,7 +83,7 @@ export function mount(element, data, state, onChange) {
     const context = prepare(canvas, now.left + now.width, height);
     drawLanes(context, {
       data, index: spansIndex, lanes, view, scale: now, colours, top: scroll.scrollTop, height, hover,
-      look: { colour: data.letters.length > 1 ? view.colour : "type", find: data.find },
+      look: { colour: data.is_compared ? view.colour : "type", find: data.find },
     });
     showControls(data, view, colours);
     if (isHidden) scrollToSelected();
@@ -290,7 +290,7 @@ export function mount(element, data, state, onChange) {
       else select(i);
     },
     hover: hoverSpan,
-    hoverHead: (event) => showTip(event, data.letters.length > 1 ? describeDrift(data, at(event)) : ""),
+    hoverHead: (event) => showTip(event, data.is_compared ? describeDrift(data, at(event)) : ""),
     scrollTop(top) {
       if (top !== undefined) scroll.scrollTop = top;
       return scroll.scrollTop;
