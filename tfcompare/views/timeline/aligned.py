@@ -70,6 +70,15 @@ class Aligned:
         """Whether any span has a partner."""
         return self.pairs is not None and bool((self.pairs.partner[0] != NONE).any())
 
+    def change_of_kernels(self, side: int, span: int) -> float | None:
+        """Candidate ÷ baseline of the kernels of a span's op that are others on each side; None for other spans."""
+        if self.pairs is None or self.pairs.theirs_ps[side][span] == NONE:
+            return None
+        own_ps = int(self.timelines.sides[side].timeline.spans["duration_ps"].iloc[span])
+        theirs_ps = int(self.pairs.theirs_ps[side][span])
+        ours_ps, theirs_ps = (theirs_ps, own_ps) if side else (own_ps, theirs_ps)
+        return theirs_ps / ours_ps if ours_ps else None
+
     def without_pairs(self) -> Aligned:
         """The same of two programs that have nothing to do with each other: no span is compared with any."""
         none = tuple(np.full(len(spans), NONE, np.int64) for spans in self.partner_ps)

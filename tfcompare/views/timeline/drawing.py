@@ -96,7 +96,7 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
     `names`; of a long kernel, its label), `op` (the same of its op, −1 if that says no more), `kind` of op type,
     `change` (log2 of candidate ÷ baseline), `status` (0 not compared, 1 matched, 2 only in this run, 3 a kernel of an
     op that is other kernels on the other side: `change` is of all of them), `marked`, and, of single spans, `id` and
-    `partner`, their positions in the tables of spans. All times are in µs.
+    `partner`, their positions in the tables of spans; and `matches`, as `found` returns them. All times are in µs.
     """
     window = look.window_us or default_window_us(aligned, look)
     on = axes(aligned, look)
@@ -122,6 +122,7 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
         "extents": [list(map(axis.us, side.extent_ps)) for side, axis in zip(aligned.timelines.sides, on, strict=True)],
         "names": [str(one) for one in names],
         "kinds": [[str(name) for of, name in longest if of == kind] for kind in range(KINDS)],
+        "matches": found(aligned, look),
         "drift": drift.set_axis(["at", "behind"], axis=1) / PS_PER_US,
         "spans": every.drop(columns="op_type").assign(name=name.astype(np.int32), op=op.astype(np.int32)),
     }
@@ -142,10 +143,9 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
     drawn = rectangles(layout, rows, (low, high), pixel_ps, aligned.partner_ps[number], marked, most=most)
     spans = side.timeline.spans.iloc[drawn.span]
     is_one = drawn.count == 1
-    partner, in_op = np.full(len(is_one), NONE), np.zeros(len(is_one), np.bool_)
+    partner, theirs_ps = np.full(len(is_one), NONE), np.full(len(is_one), NONE)
     if aligned.pairs is not None:
-        partner, in_op = (of[number][drawn.span] for of in (aligned.pairs.partner, aligned.pairs.theirs_ps))
-        in_op = is_one & (in_op != NONE)
+        partner, theirs_ps = (of[number][drawn.span] for of in (aligned.pairs.partner, aligned.pairs.theirs_ps))
     length = np.maximum(drawn.end_ps - drawn.start_ps, 1)
     name, op = _names(aligned, spans, lane[drawn.row])
     return pd.DataFrame(
@@ -162,7 +162,7 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
             "op_type": spans["op_type"].astype(object).to_numpy(),
             "kind": _kinds(spans["op_type"]),
             "change": _changes(drawn, number),
-            "status": np.where(in_op, _IN_OP, _status(drawn)).astype(np.int8),
+            "status": np.where(is_one & (theirs_ps != NONE), _IN_OP, _status(drawn)).astype(np.int8),
             "marked": drawn.is_marked.astype(np.int8),
             "id": np.where(is_one, drawn.span, NONE).astype(np.int32),
             "partner": np.where(is_one, partner, NONE).astype(np.int32),
@@ -215,13 +215,20 @@ def _find_spans(side: SideTimeline, text: str) -> Bools:
     return marked
 
 
-def found(aligned: Aligned, text: str) -> list[int]:
-    """For each side, the number of spans that `Look.find` marks in the compared step."""
-    numbers = []
-    for number, side in enumerate(aligned.timelines.sides):
-        is_shown = aligned.timelines.lane_numbers[number][side.timeline.spans["lane"]] != NONE
-        numbers.append(int((_find_spans(side, text) & is_shown & aligned.starts_within(number)).sum()))
-    return numbers
+def found(aligned: Aligned, look: Viewport) -> pd.DataFrame:
+    """The spans that `Viewport.find` marks in the compared step, by their start.
+
+    Columns: `side`, `id` (the position in its table of spans), `start` and `duration` in µs of the common axis.
+    """
+    frames = []
+    for number, (side, axis) in enumerate(zip(aligned.timelines.sides, axes(aligned, look), strict=True)):
+        spans = side.timeline.spans
+        is_shown = aligned.timelines.lane_numbers[number][spans["lane"]] != NONE
+        rows = np.flatnonzero(_find_spans(side, look.find) & is_shown & aligned.starts_within(number))
+        start, duration = (spans[name].to_numpy()[rows] for name in ("start_ps", "duration_ps"))
+        times = {"start": axis.us(start), "duration": duration / PS_PER_US * axis.scale}
+        frames.append(pd.DataFrame({"side": np.full(len(rows), number, np.int8), "id": rows.astype(np.int32)} | times))
+    return pd.concat(frames).sort_values("start", kind="stable", ignore_index=True)
 
 
 def _steps(side: SideTimeline, axis: Axis) -> list[list[float]]:

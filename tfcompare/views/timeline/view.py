@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from tfcompare import schema
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.pair import Pair
@@ -104,12 +106,12 @@ def _compared(pair: Pair, options: Options) -> Iterator[Block]:
     except TfcompareError as error:
         yield Text(f"{as_markdown(error)}.", "notice")
         return
-    yield from _headline(compared, options)
+    yield from _headline(compared)
     yield Live("timeline", (options,), later(partial(_without_page, compared, options)))
 
 
-def _headline(compared: Compared, options: Options) -> Iterator[Text]:
-    """How long the steps are, or which host reaches the collective last, and what was found."""
+def _headline(compared: Compared) -> Iterator[Text]:
+    """How long the steps are, or which host reaches the collective last."""
     shown, aligned, places = compared.shown, compared.aligned, compared.places
     if shown.pair.is_single:
         yield Text(sentences.alone(aligned, compared.host), help=sentences.WALL_TIME)
@@ -123,16 +125,18 @@ def _headline(compared: Compared, options: Options) -> Iterator[Text]:
         yield Text(f"1: {ours}, 2: {theirs}. {how}", "quiet")
     elif note := stand_ins(shown.pair):
         yield Text(note, "quiet")
-    if options.find:
-        yield Text(sentences.hits(options.find, found(aligned, options.find), shown.labels), "quiet")
 
 
 def _without_page(compared: Compared, options: Options) -> Iterator[Block]:
-    """The canvas, and the table of the range if one was given."""
+    """What was found, the canvas, and the table of the range if one was given."""
     look = Viewport(width_px=WIDTH_PIXELS, stretch=options.stretch, find=options.find)
+    if options.find:
+        matches = found(compared.aligned, look)
+        counts = [int((matches["side"] == side).sum()) for side in range(len(compared.shown.labels))]
+        yield Text(sentences.hits(options.find, counts, compared.shown.labels), "quiet")
     yield Timeline(partial(_data_and_state, compared, look), _losses(compared))
     if range_us := numbers_in(options.range, 2):
-        yield from ran_in(compared, look, (min(range_us), max(range_us)))
+        yield from _ran_in(compared, look, (min(range_us), max(range_us)))
 
 
 def _data_and_state(compared: Compared, look: Viewport) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -160,10 +164,16 @@ def _losses(compared: Compared) -> Facts | None:
     return Facts(header, rows, (1, 2, 3), findings=values)
 
 
-def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) -> tuple[Text, Text, Table]:
+def _ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) -> Iterator[Text | Table]:
     """What ran in a range of the common axis, in µs: the range, how much of it ops cover, and a row for each op."""
     rows, coverage = range_table(compared.aligned, look, range_us)
-    low, high = range_us
+    yield Text(sentences.range_title(range_us), help=sentences.WALL_TIME)
+    yield Text(sentences.covered(coverage, compared.shown.labels))
+    yield ops_in_range(compared, rows)
+
+
+def ops_in_range(compared: Compared, rows: pd.DataFrame) -> Table:
+    """The table of the ops that ran in a range; `rows` as `range_table` returns them."""
     names = ["op_name", *(["host_or_device"] if rows["host_or_device"].nunique() > 1 else [])]
     names += [*by_role("wall_time_us", (*SIDES, "delta")), *by_role("occurrences")]
     shown = compared.shown
@@ -172,11 +182,9 @@ def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) ->
         own = [name for name in names if name.endswith(f"_{role}")]
         of_hosts |= {name: replace(column_of(name, schema.OP_STATS), label=host) for name in own}
     alone = shown.pair.is_single
-    table = Table(
+    return Table(
         schema.OP_STATS, "Ops in the range", rows, names, alone, others=of_hosts, is_small=True, address="range_"
     )
-    heading = f"{format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}"
-    return Text(heading, help=sentences.WALL_TIME), Text(sentences.covered(coverage, shown.labels)), table
 
 
 @dataclass(frozen=True, eq=False)

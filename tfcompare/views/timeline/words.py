@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.schema import SIDES, place_word
 from tfcompare.text import as_code, capitalized
-from tfcompare.units import format_delta, format_percent, format_time_us
+from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us
 from tfcompare.views.hosts.clocks import FEWEST_STEPS
 from tfcompare.views.short_names import shorten_distinct
 from tfcompare.views.timeline.aligned import Aligned
@@ -147,6 +147,45 @@ def alone(aligned: Aligned, host: str = "") -> str:
     ops = [f"{as_code(name)} ({format_time_us(us)})" for name, us in times]
     idle = f"for {format_percent(1 - share)} of it, no op runs there"
     return f"{first} Longest on the {place_word(place)}: {_join(ops)}; {idle}."
+
+
+HINT = (
+    "Click a span to see its times, its partner and what launched it. Drag on the ruler to measure a range: how long "
+    "ops run in it."
+)
+
+
+def without_partner(name: str) -> str:
+    """`only in A, in this step`."""
+    return f"only in {name}, in this step"
+
+
+def of_all_kernels(names: Sequence[str], ratio: float) -> str:
+    """`other kernels of this op on each side: all together, B takes 0.5×`."""
+    return f"other kernels of this op on each side: all together, {names[1]} takes {format_ratio(ratio)}"
+
+
+def name_in(names: Sequence[str]) -> str:
+    """Whose name follows; of all sides without names."""
+    return f"Name in {' and '.join(names)}:" if names else "Name:"
+
+
+def range_title(range_us: tuple[float, float]) -> str:
+    """`1.02 ms from 3.10 ms to 4.12 ms`."""
+    low, high = range_us
+    return f"{format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}"
+
+
+def ops_on(place: str) -> str:
+    """`Ops on the device`."""
+    return f"Ops on the {place_word(place)}"
+
+
+def busy(place: str, cells: Sequence[str], names: Sequence[str]) -> str:
+    """`Ops on the device: A 4.10 ms, B 2.00 ms (−2.10 ms)`; a cell for each name, and the change."""
+    times = [f"{name} {cell}" for name, cell in zip(names, cells, strict=False)]
+    change = f" ({cells[-1]})" if len(cells) > len(names) else ""
+    return f"{place}: {', '.join(times) if len(names) > 1 else cells[0]}{change}"
 
 
 def covered(coverage: pd.DataFrame, letters: Sequence[str]) -> str:
