@@ -23,7 +23,20 @@ from tfcompare.ui.pages.live import kernel_address, memory_events_csv
 from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_ms, format_ratio
-from tfcompare.views.blocks import Block, Cards, Details, Facts, Items, Judgements, Links, Table, Text, Verdict
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Details,
+    Facts,
+    Items,
+    Judgements,
+    Links,
+    Section,
+    Table,
+    Text,
+    Verdict,
+)
 from tfcompare.views.csv_files import spreadsheet_csv
 from tfcompare.views.input.figures import on_waiting
 from tfcompare.views.kernels.details import kernel_key
@@ -86,6 +99,17 @@ def address_of(of: View, pair: Pair, values: Mapping[str, Any]) -> dict[str, str
     return found
 
 
+def unfolded(blocks: Iterable[Block]) -> dict[str, str]:
+    """The address that opens all sections which a page makes only when they are opened."""
+    found = {}
+    for block in blocks:
+        if isinstance(block, Section | Beside):
+            found |= unfolded(block.blocks)
+        if isinstance(block, Section) and block.unfolds:
+            found[block.address] = "true"
+    return found
+
+
 def first_row(blocks: Iterable[Block]) -> tuple[str, str, Details] | None:
     """The key in an address of the first table whose rows open, that of its first row that opens, and what opens."""
     for block in blocks:
@@ -134,7 +158,7 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
 ) -> None:
     pair, of = pair_on(*runs), view(name)
     blocks = list(flat(of.blocks(pair, **options)))
-    address, row = address_of(of, pair, options), first_row(blocks)
+    address, row = address_of(of, pair, options) | unfolded(of.blocks(pair, **options)), first_row(blocks)
     page = opened(FILES[name], *runs, **address, **({row[0]: row[1]} if row else {}))
     check(page, blocks)
     values = options_with(of.options, pair, options)
@@ -157,7 +181,8 @@ def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_show
     pair, of = pair_on(*runs), view(name)
     options = options_with(of.options, pair, {})
     choices = [one for one in declared(of.options) if one.is_open(pair, options) and one.offered(pair, options)]
-    page = opened(FILES[name], *runs, row="Host:Nothing:at/all", **{one.key: "999999" for one in choices})
+    asked = {one.key: "999999" for one in choices} | unfolded(of.blocks(pair))
+    page = opened(FILES[name], *runs, row="Host:Nothing:at/all", **asked)
     for one in choices:
         if isinstance(one.offered(pair, options), Mapping):
             assert f"{one.label}: there is no `999999` here." in said(page)

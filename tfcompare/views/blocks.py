@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -343,7 +344,9 @@ class Beside:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title, which unfold unless it `is_open`; made when they are asked for, if that takes time.
+    """Blocks under a title, which unfold unless it `is_open`; a function makes them when they are asked for.
+
+    What is not needed at once stands at the end of a view, in a section `MORE`.
 
     `choose` are options that can be changed beside the title, which must not depend on any option then. Without a title
     the blocks only belong together.
@@ -356,6 +359,16 @@ class Section:
     help: str = ""
 
     @property
+    def unfolds(self) -> bool:
+        """Whether a page makes the blocks only when the section is opened, with the options of sections inside."""
+        return bool(self.title) and not self.is_open and not self.choose and callable(self.make)
+
+    @property
+    def address(self) -> str:
+        """What says in a page's address that the section is open: `more`."""
+        return re.sub(r"\W+", "_", self.title.lower()).strip("_")
+
+    @property
     def blocks(self) -> list[Block]:
         """The blocks of the section."""
         return list(self.make() if callable(self.make) else self.make)
@@ -363,6 +376,10 @@ class Section:
 
 _Figures = Cards | Judgements | Chart | Table | Facts | Timeline
 Block = Verdict | Text | Items | _Figures | Code | Choose | Links | Live | Beside | Section
+
+
+MORE = "More"
+"""The title of the last section of a view."""
 
 
 def later(make: Callable[[], Iterable[Block]]) -> Section:

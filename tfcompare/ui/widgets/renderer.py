@@ -83,8 +83,11 @@ class Renderer:
         The blocks are listed again after each group of widgets; they are of the same kinds whatever is chosen.
         """
         known = declared(of.options)
-        options = preset(known, self.subject, of.options())
-        blocks = list(of.make(self.subject, options))
+        self._show_with_options(known, preset(known, self.subject, of.options()), partial(of.make, self.subject))
+
+    def _show_with_options(self, known: Sequence[Option], options: Any, make: Callable[[Any], Iterable[Block]]) -> None:
+        """The blocks that `make` lists for the options, with the widgets of those; what is unfolded has its own."""
+        blocks = list(make(options))
         for position in range(len(blocks)):
             block = blocks[position]
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
@@ -97,8 +100,19 @@ class Renderer:
                     elif isinstance(block, Choose) and block.first:
                         self.show(block.first)
                     options = choose(known, names, self.subject, options)
-                blocks = list(of.make(self.subject, options))
-            self.show(blocks[position])
+                blocks = list(make(options))
+            if isinstance(block, Section) and block.unfolds:
+                within = partial(_blocks_within, make, position)
+                self._unfold(block, partial(self._show_with_options, known, options, within))
+            else:
+                self.show(blocks[position])
+
+    def _unfold(self, section: Section, show: Callable[[], None]) -> None:
+        """What takes time to make, in an expander that makes it when it is opened, as the address says."""
+        expander = st.expander(section.title, key=section.address, on_change="rerun", bind="query-params")
+        with expander:
+            if expander.open:
+                show()
 
     def show_all(self, blocks: Iterable[Block]) -> None:
         """Blocks, one below the other."""
@@ -142,6 +156,8 @@ class Renderer:
         elif section.is_open:
             st.subheader(section.title, anchor=False, help=section.help or None)
             within.show_all(section.blocks)
+        elif section.unfolds:
+            self._unfold(section, lambda: within.show_all(section.blocks))
         else:
             with st.expander(section.title):
                 within.show_all(section.blocks)
@@ -192,6 +208,12 @@ class Renderer:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
         if chosen is not None and opens.details and (details := opens.details(chosen)) is not None:
             open_details(details.title, lambda: self.show_all(details.blocks), address=address)
+
+
+def _blocks_within(make: Callable[[Any], Iterable[Block]], position: int, options: Any) -> list[Block]:
+    """The blocks of the section at this position."""
+    section = list(make(options))[position]
+    return section.blocks if isinstance(section, Section) else []
 
 
 def _show_simple(block: Block) -> None:
