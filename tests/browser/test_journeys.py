@@ -47,6 +47,7 @@ from tests.browser.pages import (
 )
 from tests.browser.report_page import read_offline, unfolded
 from tests.browser.timeline_page import (
+    LABELS,
     LANE_GAP,
     ROW,
     RULER_Y,
@@ -119,18 +120,19 @@ def test_timeline_moves_selects_and_measures(page: Page, samples_url: str) -> No
     root.press("n")  # the first kernel of the compared step that differs
     page.wait_for_url("**span=**")
     side, span = map(int, query(page)["span"][0].split(":"))
-    drawn = drawing(aligned, Viewport())["spans"]
+    sharp = tuple(window(root, "data-sharp"))
+    drawn = drawing(aligned, Viewport(window_us=sharp, width_px=2 * round(x_of(root, home[1]) - LABELS)))["spans"]
     differ = drawn[(drawn["lane"] == 0) & (drawn["partner"] >= 0) & (drawn["duration"] > 0) & (drawn["start"] >= 0)]
     first = differ.loc[differ["change"].abs() >= UNCHANGED, "start"].min()
     assert drawn.loc[(drawn["side"] == side) & (drawn["id"] == span), "start"].tolist() == [first]
 
     name, span, middle, y = longest_kernel()
-    heading, status = page.locator("[data-testid=stMain] h5"), root.get_by_role("status")
+    heading, status = root.locator(".dock h5"), root.get_by_role("status")
     press(root, "Home", home)
     root.locator(".lanes canvas").click(position={"x": x_of(root, middle), "y": y})
     page.wait_for_url(f"**span=0%3A{span}**")
     expect(heading).to_have_text(name)
-    expect(page.get_by_test_id("stTable").last).to_contain_text("Starts after its launch")
+    expect(root.locator(".dock table")).to_contain_text("Starts after its launch")
     expect(status).to_contain_text(f"A: {name}")
     selected = status.inner_text()
     tip = root.locator(".tip")
@@ -209,8 +211,15 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     settled(page)
     page.get_by_role("textbox", name="Find").fill("conv2d")
     page.get_by_role("textbox", name="Find").press("Enter")
-    expect(page.get_by_text(re.compile(r"conv2d in the compared step: \d+ in A"))).to_be_visible()
+    count = root.locator(".found")
+    expect(count).to_have_text(re.compile(r"^[1-9]\d* found$"))
+    found = count.inner_text().split()[0]
     page.wait_for_url("**find=conv2d**")
+    settled(page)
+    for key, position in (("Enter", "1"), ("Enter", "2"), ("Shift+Enter", "1"), ("Shift+Enter", found)):
+        root.press(key)
+        expect(count).to_have_text(f"{position} of {found}")
+    page.wait_for_url("**span=**")
     settled(page)
     root.press("w")
     page.wait_for_url("**window=**")
