@@ -173,9 +173,12 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     resolved = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     is_one_program = not resolved.selection.candidates
     if not wish.compared and (is_one_program or len(result.places) == _BEFORE_AND_AFTER):
-        selection = with_replicates(resolved.selection, wish, result.without_hidden())
+        selection = with_replicates(resolved.selection, result.without_hidden())
         resolved = replace(resolved, selection=selection, wish=selection)
-    state.choose(resolved.selection, in_url=resolved.wish)
+    if wish.compared:
+        state.choose(resolved.selection, in_url=resolved.wish)
+    else:
+        state.choose_default(resolved.selection)
     complaints += [as_markdown(problem) for run in resolved.unreadable for problem in run.problems]
     if resolved.unknown:
         names = [as_code(run.name) for run in result.found if run.is_readable]

@@ -19,7 +19,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
 from tfcompare.text import as_markdown, middle_ellipsis, some_of
 from tfcompare.ui.frame import state
-from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
+from tfcompare.ui.frame.selection import PER, Selection, ungrouped
 
 HOME = "app.py"
 WIDTH = 300
@@ -130,12 +130,10 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
     names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
 
     def choose_baseline(baseline: str | None) -> None:
-        before = state.current()
-        state.choose(with_replicates(before.with_baseline(baseline), before, found))
+        state.choose(state.current().with_baseline(baseline))
 
     def choose_candidates(candidates: Sequence[str]) -> None:
-        before = state.current()
-        state.choose(with_replicates(before.with_candidates(candidates), before, found), by_its_widget=True)
+        state.choose(state.current().with_candidates(candidates), by_its_widget=True)
 
     with st.sidebar:
         shown = showing("baseline", selection.baseline, choose_baseline) | {"placeholder": "Choose a run"}

@@ -184,7 +184,7 @@ def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
     """Show what was captured, select it, and offer to open the comparison."""
     if st.session_state.get(_SELECTED) != found.id:
         st.session_state[_SELECTED] = found.id
-        state.choose_added(home_add.without_samples(view), [found.id])
+        state.choose_added(home_add.without_samples(view).with_added([found.id]), [found.id])
         st.rerun()  # the sidebar has been drawn
     run = fetch([found], view.settings)[found.id]
     if isinstance(run, TfcompareError):
