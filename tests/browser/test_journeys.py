@@ -739,7 +739,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     settled(page).keyboard.press("Escape")
     expect(said.filter(has_text="mine was uploaded before")).to_have_count(0)
 
-    edit = 740  # the x of its button
+    edit = 803  # the x of its button
     click_table(page, edit, 0, headers=1)
     dialog = page.get_by_role("dialog")
     name = dialog.get_by_label("Name", exact=True)

@@ -151,6 +151,22 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
     assert not home.error
 
 
+def test_a_path_that_is_added_or_is_searched_already_says_so_and_a_file_that_is_no_profile_is_refused(
+    home: AppTest, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("# No profile", encoding="utf-8")
+    home.run()
+    home.text_input(key=PATH_FIELD).set_value(str(tmp_path / "README.md")).run()
+    assert "README.md: not a readable profile" in home.error[0].value.replace("\\", "")
+    assert "dir" not in home.query_params
+    for said in ("was added.", "is searched already."):
+        home.text_input(key=PATH_FIELD).set_value(str(SAMPLES / "workers")).run()
+        assert [toast.value for toast in home.toast] == [f"`{SAMPLES / 'workers'}` {said}"]
+        assert home.query_params["dir"] == str(SAMPLES / "workers")
+    home.text_input(key=PATH_FIELD).set_value(str(SAMPLES / "autoencoder")).run()
+    assert "is searched already." in home.toast[0].value, "it was given at the start"
+
+
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
