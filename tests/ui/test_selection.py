@@ -120,6 +120,13 @@ def test_settling_drops_what_is_not_there_and_says_so() -> None:
     assert [run.id for run in settled.unreadable] == ["bad"]
 
 
+def test_that_a_run_is_gone_is_not_said_again_of_its_replicates() -> None:
+    wish = Selection("gone", ("b",), repeats=(("gone", "a"), ("b", "c")))
+    settled = resolve_selection(wish, [found("a"), found("b"), found("c")], no_default)
+    assert (settled.unknown, settled.misplaced) == (("gone",), ())
+    assert settled.selection == Selection(None, ("b",), repeats=(("b", "c"),))
+
+
 def test_a_wish_that_cannot_be_had_is_not_replaced_by_another() -> None:
     settled = resolve_selection(Selection("gone", ("b",)), [found("a"), found("b")], lambda: ("a", "b"))
     assert settled.selection == Selection(None, ("b",))

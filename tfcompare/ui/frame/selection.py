@@ -291,7 +291,9 @@ def resolve_selection(wish: Selection, found: Sequence[FoundRun], default: Calla
         candidates=tuple(c for c in wish.candidates if c in usable),
         repeats=(),
     )
-    repeats, misplaced = _resolved_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
+    missing = {*wish.compared} - usable  # that these are missing is said once, not again of their replicates
+    placed = [(primary, run) for primary, run in wish.repeats if run in usable and primary not in missing]
+    repeats, misplaced = _resolved_repeats(placed, compared)
     return Resolved(
         replace(compared, repeats=repeats)._tidied(),
         replace(wish, repeats=repeats),

@@ -10,6 +10,7 @@ from time import monotonic
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from tfcompare import settings
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
@@ -175,7 +176,8 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
     pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was being drawn
     if not pending:
         return
-    sentence = compiling_sentence() or reading_sentence(pending, len(requests))
+    run = run_cache(settings.current()).first_read(pending)
+    sentence = compiling_sentence() or reading_sentence(run, len(requests) - len(pending), len(requests))
     slot.caption(f":material/hourglass_top: {as_markdown(sentence)}", wrap=False)
     until = monotonic() + _REDRAW_S
     while monotonic() < until and (unfinished := [one for one in requests.values() if not one.done()]):
