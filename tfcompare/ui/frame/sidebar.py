@@ -49,6 +49,8 @@ ICONS = {
     "Query": ":material/database_search:",
     "Series": ":material/show_chart:",
 }
+_MORE = ("Series", "Capture", "Query")
+"""The pages in the group *More*, which are the last."""
 IN_TENSORBOARD = {
     "Overview": "Overview Page",
     "Op stats": "TensorFlow Stats, Framework Op Stats",
@@ -98,11 +100,16 @@ def page_title(path: Path) -> str:
 
 
 def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]) -> None:
-    """Show a link to each page that preserves the selection; those that have nothing to show are dimmed and say why."""
+    """Show a link to each page that preserves the selection; those that have nothing to show are dimmed and say why.
+
+    What is not a view of the selected runs stands below the others, in a group of its own.
+    """
     with slot.container(gap="xxsmall"):
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
+            if title == _MORE[0]:
+                st.caption("More")
             why = why_not.get(title)
             if why is not None and title in IN_TENSORBOARD:
                 why = f"{why}\n\nIn TensorBoard: {IN_TENSORBOARD[title]}"
