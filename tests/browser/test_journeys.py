@@ -740,7 +740,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     said = page.get_by_test_id("stAlert")
     expect(said.filter(has_text="mine was added")).to_be_visible()
     headline = page.locator("[data-testid=stMain] h4")
-    expect(headline).to_contain_text("mine is")
+    expect(headline).to_contain_text("mine: ")
 
     becomes(page, lambda: cells_in(page, NAME), ["mine", "filters_16_8"])
     add_runs(page, "Upload").locator("input[type=file]").nth(1).set_input_files(file)
@@ -748,7 +748,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     settled(page).keyboard.press("Escape")
     expect(said.filter(has_text="mine was uploaded before")).to_have_count(0)
 
-    edit = 353  # the x of its button
+    edit = 803  # the x of its button
     click_table(page, edit, 0, headers=1)
     dialog = page.get_by_role("dialog")
     name = dialog.get_by_label("Name", exact=True)
@@ -757,7 +757,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
         name.press("Enter")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
-    expect(headline).to_contain_text("Large model is")
+    expect(headline).to_contain_text("Large model: ")
     becomes(page, lambda: cells_in(page, NAME), ["Large model", "filters_16_8"])
     click_table(page, edit, 0, headers=1)
     with redrawn(page):
