@@ -41,7 +41,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
     assert verdict.word == "unclear"
     assert re.fullmatch(
         r"95 % confidence interval of the ratio between captures 0\.\d+×–1\.\d+×, from 20 steps per run\. "
-        r"(The 20 steps carry the information of [\d.]+\. )?"
+        r"(Neighbouring steps resemble each other, so 20 steps count as [\d.]+ independent ones\. )?"
         r"Run-to-run variation is assumed to be 5 % \(CPU default\)",
         verdict.reason,
     )
@@ -75,7 +75,7 @@ def test_an_assumed_variation_has_heavy_tails() -> None:
 def test_strong_correlation_is_mentioned() -> None:
     drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
     verdict = ChangeTest(QUIET)([Times.of(drifting)], [Times.of(drifting[::-1])])
-    assert "The 20 steps carry the information of 1.6. " in verdict.reason
+    assert "Neighbouring steps resemble each other, so 20 steps count as 1.6 independent ones. " in verdict.reason
 
 
 def test_under_load_the_assumed_spread_is_wider() -> None:

@@ -331,7 +331,8 @@ def _counts(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> 
 
 
 def _correlation(ours: Sequence[Estimates], theirs: Sequence[Estimates], found: Changes, of: str) -> str:
-    """`The 20 steps carry the information of 2.0`, if that affects the interval; else empty."""
+    """`Neighbouring steps resemble each other, so 20 steps count as 2.0 independent ones`, if that affects the
+    interval; else empty."""
     if _is_measured(ours, theirs):
         return ""
     effective = [float(n[0]) for n in found.effective_steps]
@@ -340,7 +341,7 @@ def _correlation(ours: Sequence[Estimates], theirs: Sequence[Estimates], found: 
         return ""
     steps = " and ".join(dict.fromkeys(f"{sum(one.steps for one in side)}" for side in (ours, theirs)))
     counts = " and ".join(dict.fromkeys(map(_count, effective)))
-    return f"The {steps} {of} carry the information of {counts}"
+    return f"Neighbouring {of} resemble each other, so {steps} {of} count as {counts} independent ones"
 
 
 def _count(effective: float) -> str:

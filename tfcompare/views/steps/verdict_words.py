@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 def evidence(pair: Pair) -> str:
-    """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
-    been busy, and what speaks against a claim."""
+    """What the verdict on the step time rests on, in Markdown: the interval and the steps, and whether the machine may
+    have been busy."""
     found = pair.headline_verdict
     if found == IDENTICAL:
         return ""  # the headline says so
@@ -49,7 +49,13 @@ def evidence(pair: Pair) -> str:
     is_assumed = test is not None and min(test.captures) < FEWEST_REPEATS and pair.among.spread is None
     if is_assumed and any(run.machine_load is None for run in pair.runs):
         sentences.append(f"The machine's load is unknown; on a busy one, runs vary by {100 * UNDER_LOAD:.0f} %.")
-    return " ".join([*sentences, f"**But {as_markdown(found.caveat)}.**"] if found.caveat else sentences)
+    return " ".join(sentences)
+
+
+def doubt(pair: Pair) -> str:
+    """What speaks against a claim on the step time, in Markdown; empty where nothing does."""
+    found = pair.headline_verdict
+    return f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
 
 
 def device_time(pair: Pair) -> str:
