@@ -105,11 +105,11 @@ def test_recordings_of_one_program_measure_their_spread() -> None:
     measured = ChangeTest(Spread(0.5, "declared far too large"))(ours, theirs)
     assert measured.word == "slower"
     assert (measured.evidence, measured.text) == ("replicates", "slower")
-    assert "from 100 and 100 steps (5 captures each). " in measured.reason
+    assert "from 100 steps per side. " in measured.reason
     assert "un-to-run variation is measured: " in measured.reason
     mixed = ChangeTest(declared_spread("TPU"))(ours, [series(200.0)])
     assert mixed.evidence == "single"
-    assert "from 100 and 20 steps (5 and 1 captures)" in mixed.reason
+    assert "from 100 and 20 steps. " in mixed.reason
     assert "that of the other side is assumed to be 2 % (TPU default)" in mixed.reason
 
 

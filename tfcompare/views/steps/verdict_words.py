@@ -18,6 +18,7 @@ from tfcompare.views.advice.model import WORTH_IT
 from tfcompare.views.hosts.figures import slowest_host_in
 from tfcompare.views.hosts.words import how_often, price, who
 from tfcompare.views.input.figures import part_means_us
+from tfcompare.views.pair_words import time_in_common
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
 from tfcompare.views.steps.causes import cause
@@ -102,8 +103,9 @@ def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
 
 
 def check_notes(pair: Pair) -> list[str]:
-    """Sentences that help to read the findings of `compare.check`, as plain text."""
-    notes = [caveat(pair.mismatches)]
+    """Sentences in Markdown that help to read the findings of `compare.check`."""
+    notes = [time_in_common(pair, ("the baseline", "the candidate"))] if pair.are_unrelated else []
+    notes.append(caveat(pair.mismatches))
     if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
         notes.append(f"{capitalized(work)}; what a step does is judged per iteration")
     notes.append(time_between_steps(*(side.window for side in pair.sides), has_changed=False))
