@@ -26,7 +26,7 @@ from tfcompare.views.blocks import Chart, Report, Section, Table
 from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")
-GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+GPU = ("gpu_filters_512_128", "gpu_filters_16_8")
 LARGEST = 3_000_000
 """`test_report` of `tests/browser` asserts it of the report that it reads."""
 

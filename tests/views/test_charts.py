@@ -60,7 +60,7 @@ WORKERS = (
 
 
 def test_runs_have_the_charts_that_they_have_data_for() -> None:
-    comparison = compared_runs("filters_512_128_simulated", "filters_16_8_simulated")
+    comparison = compared_runs("gpu_filters_512_128", "gpu_filters_16_8")
     assert set(comparison.figure_names()) == GPU
     assert isinstance(comparison.figure("tensor_cores"), go.Figure)
 
@@ -74,7 +74,7 @@ def test_a_chart_without_data_is_refused_and_the_others_are_listed() -> None:
 
 @pytest.fixture(scope="module")
 def several() -> Comparison:
-    return compare(loaded_run("filters_512_128"), *map(loaded_run, ("filters_16_8", "filters_16_8_simulated")))
+    return compare(loaded_run("filters_512_128"), *map(loaded_run, ("filters_16_8", "gpu_filters_16_8")))
 
 
 def test_a_candidate_is_chosen_by_its_id(several: Comparison) -> None:
