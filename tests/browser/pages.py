@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, ViewportSize, expect
 
-from tests.profiles import SAMPLES
+from tests.profiles import GPU_RUNS, SAMPLES
 from tfcompare.sources.logdir import find_runs
 
 TIMEOUT_MS = 180_000
@@ -31,6 +31,7 @@ NARROW: ViewportSize = {"width": 900, "height": 1000}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+IDS |= {path.parent.name: IDS[path.name] for path in GPU_RUNS.values()}
 CPU_PAIR = ("filters_512_128", "filters_16_8")
 XLA_PAIR = ("jax_filters_128_32", "jax_filters_16_8")
 WORKERS = ("balanced", "slow_input")
