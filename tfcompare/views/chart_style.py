@@ -162,7 +162,7 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
     )
 
 
-NARROW_LINE, NARROW_LINE_PIXELS, NARROW_FONT = 54, 16, 11
+NARROW_LINE, NARROW_LINE_PIXELS, NARROW_FONT = 54, 20, 11
 """Letters and height of a line of a subtitle that fits on a phone of 390 px, and the font size of names that do."""
 
 
