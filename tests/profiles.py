@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
 
+from tests import tf_gpu_runs
 from tfcompare.compare.pair import Per
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run, load
@@ -30,7 +34,6 @@ CORPUS_RUNS = {
 MORE_CORPUS_RUNS = {"jax_te": "jax_te_mi355/plugins/profile/te_fused_attn"}
 
 SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
-SIMULATED_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_gpu_simulated").glob("filters_*"))}
 TRANSFORMER_RUNS = {run.name: run / f"{run.name}_run-1" for run in sorted((SAMPLES / "transformer_gpu").glob("h100_*"))}
 """Steps that train and evaluate in turn, of data that stay on the GPU."""
 AUTOENCODER_GPU_RUNS = {
@@ -40,11 +43,11 @@ GPU_RUNS = AUTOENCODER_GPU_RUNS | TRANSFORMER_RUNS
 XLA_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_xla").glob("*_filters_*"))}
 WORKER_RUNS = {f"workers_{name}": SAMPLES / "workers" / name for name in ("balanced", "slow_input")}
 
-ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *GPU_RUNS, *XLA_RUNS, *WORKER_RUNS]
+ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *tf_gpu_runs.FILTERS, *GPU_RUNS, *XLA_RUNS, *WORKER_RUNS]
 
 
 ALIKE = (
-    *("filters_16_8_again", "filters_16_8_better_input", "filters_512_128_simulated", "h100_512_128", "h100_16_8"),
+    *("filters_16_8_again", "filters_16_8_better_input", "gpu_filters_512_128", "h100_512_128", "h100_16_8"),
     *("h100_store_activations", "h100_no_command_buffers", "jax_filters_128_32", "tensorflow_filters_128_32"),
     *("workers_balanced", "tf_cpu_sleepy", "filters_512_128", "jax_elementwise"),
 )
@@ -54,12 +57,21 @@ EACH_KIND = [name for name in ALL_RUNS if name not in ALIKE]
 
 def run_path(name: str) -> Path:
     """The run folder or logdir of that name; skips the test where the corpus is not at hand."""
-    shipped = SAMPLE_RUNS | SIMULATED_RUNS | GPU_RUNS | XLA_RUNS | WORKER_RUNS
+    shipped = SAMPLE_RUNS | GPU_RUNS | XLA_RUNS | WORKER_RUNS
     if name in shipped:
         return shipped[name]
+    if name in tf_gpu_runs.FILTERS:
+        return _tf_gpu_runs()[name]
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
     return CORPUS / (CORPUS_RUNS | MORE_CORPUS_RUNS)[name]
+
+
+@cache
+def _tf_gpu_runs() -> dict[str, Path]:
+    folder = Path(tempfile.mkdtemp(prefix="tfcompare-runs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return tf_gpu_runs.write(folder)
 
 
 @cache

@@ -324,7 +324,7 @@ def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
         [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"],
         "tf_cpu_zoo",
         "jax_tpu",
-        "filters_16_8_simulated",
+        "gpu_filters_16_8",
         "h100_recompute_activations",
         "workers_slow_input",
     ),

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, EACH_KIND, compared_runs, loaded_run
+from tests.tf_gpu_runs import FILTERS
 from tfcompare import schema
 from tfcompare.compare.comparability import mismatches
 from tfcompare.run import load
@@ -15,8 +16,8 @@ from tfcompare.run import load
 DIFFED = [name for name, table in schema.TABLES.items() if table.has_diff]
 
 
-KINDS = ("tf_cpu_zoo", "tf_gpu", "jax_conv_08", "filters_16_8_simulated", "workers_slow_input")
-FEW = ("jax_conv_08", "filters_16_8_simulated", "workers_slow_input")
+KINDS = ("tf_cpu_zoo", "tf_gpu", "jax_conv_08", "gpu_filters_16_8", "workers_slow_input")
+FEW = ("jax_conv_08", "gpu_filters_16_8", "workers_slow_input")
 
 
 def law_over(names: list[str], chosen: tuple[str, ...]) -> pytest.MarkDecorator:
@@ -47,7 +48,7 @@ def test_a_run_compared_with_itself_shows_no_difference(name: str) -> None:
 
 
 PAIRS = [
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("gpu_filters_512_128", "gpu_filters_16_8"),
     ("workers_slow_input", "tf_cpu_zoo"),
     pytest.param("jax_conv_legacy", "jax_conv_08", marks=pytest.mark.thorough),
     pytest.param("tf_gpu", "jax_tpu", marks=pytest.mark.thorough),
@@ -123,7 +124,7 @@ def test_kernels_in_steps_are_part_of_the_kernels(name: str) -> None:
     both = in_steps.merge(run.table("kernel_stats"), on=keys, how="left", suffixes=("_in_steps", ""))
     for metric in metrics:
         assert (both[f"{metric}_in_steps"] <= both[metric] * (1 + 1e-9)).all()
-    if "simulated" in name:
+    if name in FILTERS:
         assert in_steps["occurrences"].sum() == run.table("kernel_stats")["occurrences"].sum()
 
 

@@ -66,7 +66,7 @@ from tfcompare.views.xla import view as xla_page
 Both = tuple[float, float]
 PAIRS = {
     "cpu": ("filters_512_128", "filters_16_8"),
-    "simulated": ("filters_512_128_simulated", "filters_16_8_simulated"),
+    "tf_gpu": ("gpu_filters_512_128", "gpu_filters_16_8"),
     "gpu": ("h100_512_128", "h100_16_8"),
     "xla": ("jax_filters_128_32", "jax_filters_16_8"),
     "workers": ("workers_balanced", "workers_slow_input"),
@@ -318,7 +318,7 @@ def test_what_an_op_changed_by_part_is_called_wall_time() -> None:
     assert delta == pytest.approx(first["delta_us"])
 
 
-@pytest.mark.parametrize("name", ["cpu", "simulated", "gpu"])
+@pytest.mark.parametrize("name", ["cpu", "tf_gpu", "gpu"])
 def test_the_peak_memory(name: str) -> None:
     of = surfaces(name)
     pair, runs = of.pair, of.runs

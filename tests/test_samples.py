@@ -40,19 +40,17 @@ def space(logdir: str) -> Any:
 
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
-    simulated = SAMPLES / "autoencoder_gpu_simulated"
     recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "transformer_gpu", "workers")
-    scripts = {*(SAMPLES / name / "record.py" for name in recorded), *simulated.glob("*.py")}
+    scripts = {SAMPLES / name / "record.py" for name in recorded}
     workers = [path for run in WORKER_RUNS.values() for path in run.glob("plugins/profile/*/worker[012].xplane.pb")]
     profiles = {
         *map(sample, LOGDIRS + XLA_LOGDIRS),
-        *simulated.glob("*_simulated/plugins/profile/*/simulated.xplane.pb"),
         *workers,
         *GPU_PROFILES,
     }
     expected = {SAMPLES / "README.md", *scripts, *profiles}
     gpu = 3 * (len(GPU_LOGDIRS) - 1) + 1  # one capture without command buffers tells the truth about the others
-    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS) + gpu
+    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 3 * len(WORKER_RUNS) + gpu
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
 

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, ViewportSize, expect
 
-from tests.profiles import SAMPLES
+from tests.profiles import GPU_RUNS, SAMPLES
 from tfcompare.sources.logdir import find_runs
 
 TIMEOUT_MS = 180_000
@@ -31,6 +31,7 @@ NARROW: ViewportSize = {"width": 900, "height": 1000}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+IDS |= {path.parent.name: IDS[path.name] for path in GPU_RUNS.values()}
 CPU_PAIR = ("filters_512_128", "filters_16_8")
 XLA_PAIR = ("jax_filters_128_32", "jax_filters_16_8")
 WORKERS = ("balanced", "slow_input")
@@ -66,10 +67,20 @@ _CUT_OFF = """charts => charts.flatMap(chart => {
     return faults
 })"""
 
+_CUT_IN_CHARTS = """charts => charts.flatMap(chart => {
+    const place = chart.getBoundingClientRect(), name = chart.querySelector(".gtitle")?.textContent
+    const texts = [...chart.querySelectorAll("text")].filter(text => {
+        const { left, right, width } = text.getBoundingClientRect()
+        return text.textContent.trim() && width && (left < place.left - 1 || right > place.right + 1)
+            && getComputedStyle(text).visibility !== "hidden"
+    })
+    return texts.map(text => `${name}: ${text.textContent}`)
+})"""
+
 
 def address(url: str, page: str, baseline: str, *candidates: str, **view: str) -> str:
     """The link to a page on sample runs."""
-    choice = {"baseline": IDS[baseline], "candidate": [IDS[name] for name in candidates]}
+    choice = {"baseline": IDS[baseline], "candidate": [IDS[name] for name in candidates], "repeat": ""}
     return f"{url}/{page}?{urlencode(choice | view, doseq=True)}"
 
 
@@ -126,9 +137,17 @@ def box_of(part: Locator) -> FloatRect:
 
 def cut_off(page: Page) -> list[str]:
     """What does not fit: charts and titles wider than their place, legends over titles, a page that scrolls aside."""
-    wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     faults = page.locator(".js-plotly-plot").evaluate_all(_CUT_OFF)
-    return [*faults, *["the page scrolls sideways"] * wide]
+    return [*faults, *["the page scrolls sideways"] * scrolls_sideways(page)]
+
+
+def scrolls_sideways(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
+
+
+def cut_in_charts(page: Page) -> list[str]:
+    """Names, numbers and subtitles that run out of their charts."""
+    return page.locator(".js-plotly-plot").evaluate_all(_CUT_IN_CHARTS)  # type: ignore[no-any-return]
 
 
 def chart(page: Page, title: str) -> Locator:

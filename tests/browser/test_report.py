@@ -15,7 +15,7 @@ from tfcompare.render.report import report
 pytestmark = pytest.mark.thorough
 
 PAIRS = [
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("h100_512_128", "h100_16_8"),
     ("workers_balanced", "workers_slow_input"),
 ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.pages import (
     NARROW,
@@ -12,10 +14,16 @@ from tests.browser.pages import (
     XLA_PAIR,
     address,
     becomes,
+    cut_in_charts,
     cut_off,
     opened,
+    scrolls_sideways,
     settled,
 )
+from tests.browser.report_page import read_offline, unfolded
+from tests.profiles import ROOT, compared_runs
+from tests.views.timeline.cases import GPU_PAIR
+from tfcompare.render.report import report
 
 pytestmark = pytest.mark.thorough
 
@@ -28,6 +36,22 @@ def test_nothing_of_the_overview_is_cut_off(page: Page, samples_url: str, sizes:
     becomes(settled(page), lambda: cut_off(page), [])
     page.set_viewport_size(sizes[1])  # the page is drawn anew with other columns
     becomes(page, lambda: cut_off(page), [])
+
+
+def test_no_page_and_no_report_is_cut_or_scrolls_sideways_on_a_phone(
+    page: Page, samples_url: str, browser: Browser, tmp_path: Path
+) -> None:
+    page.set_viewport_size(PHONE)
+    found = []
+    for name in ["", *(file.stem.partition("_")[2] for file in (ROOT / "pages").glob("*.py"))]:
+        opened(page, address(samples_url, name, *GPU_PAIR))
+        page.wait_for_function("window.runsDone > 1")  # a narrow page is drawn twice
+        settled(page)
+        found += [f"{name}: {fault}" for fault in (*cut_off(page), *cut_in_charts(page))]
+    with read_offline(browser, report(compared_runs(*GPU_PAIR)), tmp_path, viewport=PHONE) as read:
+        unfolded(read)
+        found += [*cut_in_charts(read), *["the report scrolls sideways"] * scrolls_sideways(read)]
+    assert found == []
 
 
 def test_no_figure_of_a_card_is_cut(page: Page, samples_url: str) -> None:

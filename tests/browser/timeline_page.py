@@ -21,7 +21,7 @@ Window = tuple[float, float]
 
 
 def opened_timeline(page: Page, url: str, **view: str) -> Locator:
-    """The timeline of the simulated GPU pair."""
+    """The timeline of the GPU pair."""
     opened(page, address(url, "Timeline", *GPU_PAIR, **view))
     return timeline(page)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import tfcompare
@@ -13,11 +14,11 @@ PACKAGE = Path(tfcompare.__file__).parent
 
 
 def keys(tree: ast.AST) -> Iterator[object]:
-    """The constant keys, or the constant with which they begin, of `x.cached(key, …)` and `partial(x.cached, key, …)`."""
+    """The constants that are keys, or begin one, in `x.cached(key, …)` and `partial(x.cached, key, …)`."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call):
             every = [call.func, *call.args]
-            for function, key in zip(every, every[1:], strict=False):
+            for function, key in pairwise(every):
                 if isinstance(function, ast.Attribute) and function.attr == "cached":
                     first = key.elts[0] if isinstance(key, ast.Tuple) else key
                     if isinstance(first, ast.Constant):

@@ -210,7 +210,7 @@ def said_ratio(headline: str) -> tuple[float, float]:
 
 PAIRS = [
     ("tf_cpu_base", "tf_cpu_zoo"),
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("gpu_filters_512_128", "gpu_filters_16_8"),
     ("h100_store_activations", "h100_recompute_activations"),
     ("workers_balanced", "workers_slow_input"),
     pytest.param("jax_filters_16_8", "jax_filters_128_32", marks=pytest.mark.thorough),

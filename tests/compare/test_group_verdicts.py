@@ -188,7 +188,7 @@ def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 PAIRS = [
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("gpu_filters_512_128", "gpu_filters_16_8"),
     pytest.param("workers_balanced", "workers_slow_input", marks=pytest.mark.thorough),
     pytest.param("tf_cpu_base", "filters_16_8", marks=pytest.mark.thorough),
     pytest.param("h100_store_activations", "h100_recompute_activations", marks=pytest.mark.thorough),
@@ -217,7 +217,7 @@ def test_on_real_pairs_the_ratio_on_display_lies_in_the_interval_and_mirrors(one
 
 
 def test_a_run_compared_with_itself_is_the_same_in_every_group():
-    found = every_grouping(compared_runs("filters_16_8_simulated", "filters_16_8_simulated"))
+    found = every_grouping(compared_runs("gpu_filters_16_8", "gpu_filters_16_8"))
     for groups in found.values():
         assert set(groups["verdict"]) <= {"same"}
     assert len(found["op_type"])

@@ -209,9 +209,9 @@ def test_grouping_loses_nothing_and_swapped_groups_are_the_mirror_image(before, 
 
 
 PAIRS = [
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("gpu_filters_512_128", "gpu_filters_16_8"),
     pytest.param("jax_conv_08", "jax_conv_legacy", marks=pytest.mark.thorough),
-    pytest.param("tf_gpu", "filters_16_8_simulated", marks=pytest.mark.thorough),
+    pytest.param("tf_gpu", "gpu_filters_16_8", marks=pytest.mark.thorough),
     pytest.param("h100_store_activations", "h100_recompute_activations", marks=pytest.mark.thorough),
 ]
 
@@ -270,7 +270,7 @@ def test_a_size_that_one_copy_does_not_tell_is_missing_from_the_sum() -> None:
 
 
 def test_bandwidth_of_real_copies_is_all_bytes_by_all_time() -> None:
-    copies = loaded_run("filters_16_8_simulated").table("copies")
+    copies = loaded_run("gpu_filters_16_8").table("copies")
     groups = group_copies(diff("copies", copies, copies.iloc[:0], per="run"))
     expected = groups["size_bytes_baseline"] / groups["duration_us_baseline"] * 1e6
     assert groups["bandwidth_bytes_per_s_baseline"].tolist() == pytest.approx(expected.tolist())

@@ -243,7 +243,7 @@ def beside_mirrored(rows: pd.DataFrame, *, own: bool) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("filters_512_128_simulated", "filters_16_8_simulated"),
+        ("gpu_filters_512_128", "gpu_filters_16_8"),
         pytest.param("tf_cpu_base", "tf_cpu_zoo", marks=pytest.mark.thorough),
     ],
 )

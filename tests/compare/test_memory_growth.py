@@ -69,7 +69,7 @@ def test_too_few_steps_or_no_memory_have_none(tmp_path: Path) -> None:
     )
 
 
-CHOSEN = ("h100_16_8_command_buffers", "filters_16_8_simulated")
+CHOSEN = ("h100_16_8_command_buffers", "gpu_filters_16_8")
 
 
 @pytest.mark.parametrize(

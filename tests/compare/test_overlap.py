@@ -114,7 +114,7 @@ def test_samples_of_different_programs(baseline: str, candidate: str) -> None:
         ("h100_store_activations", "h100_recompute_activations"),
         ("h100_16_8", H100),
         ("h100_16_8", "jax_filters_16_8"),  # one program on a GPU and a CPU
-        ("filters_16_8", "filters_16_8_simulated"),
+        ("filters_16_8", "gpu_filters_16_8"),
         ("filters_16_8", "tensorflow_filters_16_8"),  # compiled as a whole, and op by op
         ("tensorflow_filters_16_8", "jax_filters_16_8"),
     ],

@@ -120,7 +120,7 @@ def test_host_time_is_traded_for_device_time() -> None:
 
 
 def test_a_longer_kernel_that_hides_launches_trades_nothing() -> None:
-    assert trade_off(pair_with(compared_runs("filters_16_8_simulated", "filters_512_128_simulated"))) is None
+    assert trade_off(pair_with(compared_runs("gpu_filters_16_8", "gpu_filters_512_128"))) is None
 
 
 def test_of_compiled_programs_it_is_the_sum_of_the_buffers_of_those_in_the_steps() -> None:

@@ -57,7 +57,7 @@ def test_shapes_are_no_evidence_of_an_op_with_one_that_is_cut() -> None:
 
 
 def test_kernels_have_launches() -> None:
-    run = loaded_run("filters_16_8_simulated")
+    run = loaded_run("gpu_filters_16_8")
     evidence = run.tables.op_evidence()
     named = run.table("kernel_stats").query("op_name != ''")
     assert set(evidence.launches) == set(named["op_name"])

@@ -1,4 +1,4 @@
-"""The parts of steps against xprof's, on every profile at hand where it has any, and against the published figures."""
+"""The parts of steps against xprof's, on every profile at hand where it has any."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from tests import xprof_oracle
 from tests.frames.tables import activity_times, steps_in, thorough_but
-from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
-from tests.published import PUBLISHED
+from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
+from tests.tf_gpu_runs import FILTERS
 from tfcompare import schema
 from tfcompare.frames.spans import NO_SPANS
 from tfcompare.frames.steps.activities import Activity
@@ -68,7 +68,7 @@ def busy_us(file: Path) -> pd.Series:
     return pd.Series(activity_times(space, steps)[steps.included][:, BY_DEVICES].sum(axis=1) / 1e6)
 
 
-@pytest.mark.parametrize("name", thorough_but(SIMULATED_RUNS, "filters_16_8_simulated"))
+@pytest.mark.parametrize("name", thorough_but(FILTERS, "gpu_filters_16_8"))
 def test_compute_and_copies_and_device_spans_on_gpu_are_xprofs_device_compute_and_step_times(name: str) -> None:
     """xprof knows a copy only by a name that TensorFlow does not write. It leaves out what the host does where devices
     have events, so its step is the device span. (`duration_us` is the host span where that includes it.)"""
@@ -98,22 +98,6 @@ def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_l
     assert set(others.tolist()) == {Activity.COPY_TO_DEVICE, Activity.COPY_TO_HOST}
 
 
-@pytest.mark.parametrize("name", SIMULATED_RUNS)
-def test_parts_of_the_simulated_steps_are_the_published_ones(name: str) -> None:
-    """To the decimal that was published. What was published as "other" has calls around the function's run in it, which
-    are host compute here."""
-    published = PUBLISHED[name]
-    found = as_xprofs(loaded_run(name).table("steps").query("included")).mean() / 1000
-    found["other_us"] += found.pop("host_compute_us")
-    assert {part: round(ms, 1) for part, ms in found.items() if ms} == {
-        "kernel_launch_us": published.launch,
-        "device_compute_us": published.compute,
-        "input_us": published.input,
-        "output_us": published.copies,
-        "other_us": published.other,
-    }
-
-
 def whole_us(space: XSpace, rows: np.ndarray) -> float:
     """How long any of these events is under way, in steps and outside of them."""
     start = space.events.start_ps[rows]
@@ -123,9 +107,7 @@ def whole_us(space: XSpace, rows: np.ndarray) -> float:
 
 @pytest.mark.parametrize(
     "name",
-    thorough_but(
-        [*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *SIMULATED_RUNS], "filters_16_8_simulated"
-    ),
+    thorough_but([*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *FILTERS], "gpu_filters_16_8"),
 )
 def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
     """xprof counts what a step led to, whenever it ran, and copies as 32-bit computing; on TPUs it has no figure."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import ROOT, SIMULATED_RUNS
+from tests.profiles import ROOT, run_path
 from tests.pytest_plugin.recorder import Recorder, stand_in_for
 from tfcompare import load
 from tfcompare.pytest_plugin import DEFAULT_BASELINES
@@ -303,7 +303,7 @@ def test_of_another_program_nothing_is_judged_and_the_baseline_is_to_be_written_
 
 def test_a_baseline_that_is_damaged_or_of_another_device(test: Test) -> None:
     stand_in_for("tensorflow")
-    profile = next(SIMULATED_RUNS["filters_512_128_simulated"].rglob("*.xplane.pb")).read_bytes()
+    profile = next(run_path("gpu_filters_512_128").rglob("*.xplane.pb")).read_bytes()
     (file,) = test.baseline.folder.rglob("*.xplane.pb.gz")
     file.write_bytes(gzip.compress(profile[:1000]))
     again = "to write the baseline anew: pytest --profile-update t.py::t"

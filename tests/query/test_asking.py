@@ -188,7 +188,7 @@ def test_a_crash_costs_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tables_of_runs_have_their_columns_with_the_run_before_them() -> None:
-    tables = RunTables.of([loaded_run("filters_512_128"), loaded_run("filters_512_128_simulated")])
+    tables = RunTables.of([loaded_run("filters_512_128"), loaded_run("gpu_filters_512_128")])
     columns = tables.columns()
     assert set(columns) == {"runs", *schema.TABLES}
     for name, table in every_table().items():
@@ -205,7 +205,7 @@ def test_tables_of_runs_have_their_columns_with_the_run_before_them() -> None:
 
 
 def test_types_in_sql_are_those_of_the_schema() -> None:
-    tables = RunTables.of([loaded_run("filters_512_128_simulated")])
+    tables = RunTables.of([loaded_run("gpu_filters_512_128")])
     sql = (
         "SELECT typeof(start_time), typeof(hosts), typeof(duration_ms), typeof(registers_per_thread), "
         "typeof(is_op_tensor_core_eligible), typeof(op_name), max(start_time), count(*) FILTER (op_name IS NULL) "

@@ -24,12 +24,12 @@ from tfcompare.query.tables import _TYPES, DIFF, RunTables, every_table
 from tfcompare.run import Run
 from tfcompare.views.columns import in_words
 
-PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
+PAIR = ("gpu_filters_512_128", "gpu_filters_16_8")
 
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, pd.DataFrame]:
-    """The rows of each ready query on the simulated GPU runs, by its title."""
+    """The rows of each ready query on the runs on a GPU, by its title."""
     tables = RunTables.of([loaded_run(name) for name in PAIR])
     with ThreadPoolExecutor(2) as pool:
         frames = pool.map(lambda ready: ask(ready.sql, tables).named(), PRESETS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.profiles import SAMPLES, SIMULATED_RUNS
+from tests.profiles import SAMPLES
 from tests.store.runs_in_stores import SMALL, put, small
 from tfcompare import load
 
@@ -40,14 +40,15 @@ def asked(tfcompare, *words: str) -> tuple[pd.DataFrame, str]:
 
 
 def test_a_folder_of_several_runs_stands_for_all_in_the_order_in_which_they_were_recorded(tfcompare) -> None:
-    folder, earlier, later = str(SAMPLES / "autoencoder_gpu_simulated"), *sorted(SIMULATED_RUNS, reverse=True)
-    rows, err = asked(tfcompare, folder)
+    folder = SAMPLES / "autoencoder_gpu" / "h100_16_8"
+    first, second, third = (f"h100_16_8_run-{number}" for number in (1, 2, 3))
+    rows, err = asked(tfcompare, str(folder))
     assert "left out" not in err
-    assert rows["name"].tolist() == [earlier, later]
-    assert rows["role"].tolist() == ["baseline", "candidate"]
+    assert rows["name"].tolist() == [first, second, third]
+    assert rows["role"].tolist() == ["baseline", "candidate", "candidate"]
     assert rows["run"].is_unique
-    named = asked(tfcompare, str(SIMULATED_RUNS[later]), folder)[0]
-    assert named["name"].tolist() == [later, earlier], "a run that is named twice counts once"
+    named = asked(tfcompare, str(folder / third), str(folder))[0]
+    assert named["name"].tolist() == [third, first, second], "a run that is named twice counts once"
 
 
 def test_of_several_runs_those_that_cannot_be_read_are_told(tfcompare, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import partial
 from html.parser import HTMLParser
 
 import pytest
@@ -20,11 +21,12 @@ from tfcompare.render.inline import inline
 from tfcompare.render.markdown import as_text
 from tfcompare.render.payload import table_json
 from tfcompare.render.report import contents, report
-from tfcompare.views.blocks import Report, Table
+from tfcompare.views import chart_style as style
+from tfcompare.views.blocks import Chart, Report, Section, Table
 from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")
-GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+GPU = ("gpu_filters_512_128", "gpu_filters_16_8")
 LARGEST = 3_000_000
 """`test_report` of `tests/browser` asserts it of the report that it reads."""
 
@@ -96,6 +98,18 @@ def test_hostile_names_are_text(document: str) -> None:
     assert "alert(1)" in document
     tables = [block for block in payload_of(document) if block["kind"] == "table"]
     assert any("<script>" in cell for table in tables for cell in table["columns"][0]["texts"])
+
+
+def test_charts_have_a_figure_for_a_phone_with_its_own_data_only_where_that_differs() -> None:
+    charts = [
+        Chart(name, partial(style.figure, "Title", "word " * 40, height=300), draw_narrow=narrow)
+        for name, narrow in (("same", None), ("other", partial(style.figure, "Other", height=200)))
+    ]
+    same, other = payload_of(as_html(Report("Title", [Section("Charts", charts, True)], "")))
+    assert same["narrow"].keys() == {"layout"}
+    assert same["narrow"]["layout"]["height"] > same["figure"]["layout"]["height"]
+    assert other["narrow"].keys() == {"data", "layout"}
+    assert other["narrow"]["layout"]["title"]["text"] == "Other"
 
 
 def test_hostile_names_cannot_steer_markdown(content: Report) -> None:

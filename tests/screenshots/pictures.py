@@ -35,12 +35,12 @@ class Picture:
 
 
 PICTURES = (
-    Picture("overview", "sample", "Overview", height=860, with_sidebar=True),
-    Picture("steps", "sample", "Overview", height=440, top="Step time of every step"),
+    Picture("overview", "gpu", "Overview", height=860, with_sidebar=True),
+    Picture("steps", "gpu", "Overview", height=440, top="Step time of every step"),
     Picture("op_stats", "gpu", "Op_stats"),
     Picture("timeline", "gpu", "Timeline", height=860),
     Picture("kernel_stats", "gpu", "Kernel_stats", height=700),
-    Picture("xla", "xla", "XLA", height=840),
+    Picture("xla", "gpu", "XLA", height=840),
     Picture("hosts", "workers", "Hosts", height=840),
     Picture("memory", "gpu", "Memory", height=960),
     Picture("input_pipeline", "sample", "Input_pipeline", height=620),

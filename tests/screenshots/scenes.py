@@ -65,11 +65,11 @@ _LONG = [f"{'model/' + 'very_long_layer_name/' * 13}{name}"[-LONG:] for name in 
 
 def scenes() -> list[Scene]:
     """All of them, those first whose profiles come with the project."""
-    sample, gpu = SAMPLES / "autoencoder", SAMPLES / "autoencoder_gpu_simulated"
+    sample, gpu = SAMPLES / "autoencoder", SAMPLES / "autoencoder_gpu"
     wide, small = "filters_512_128", ("filters_16_8", "filters_16_8_again", "filters_16_8_better_input")
     return [
         Scene("sample", "The sample pair", wide, small[:1], sample),
-        Scene("gpu", "The simulated GPU pair", f"{wide}_simulated", ("filters_16_8_simulated",), gpu),
+        Scene("gpu", "On an H100, three captures each", "h100_512_128_run-1", ("h100_16_8_run-1",), gpu),
         Scene("xla", "Compiled by XLA", "jax_filters_128_32", ("jax_filters_16_8",), SAMPLES / "autoencoder_xla"),
         Scene("workers", "Three workers", "balanced", ("slow_input",), SAMPLES / "workers"),
         Scene("series", "Runs of twenty nights", "night_00", ("night_19",), made=nights),

@@ -82,7 +82,7 @@ def test_tables_of_small_profiles_come_out_as_they_went_in() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.thorough] * (name != "filters_16_8_simulated")) for name in EACH_KIND],
+    [pytest.param(name, marks=[pytest.mark.thorough] * (name != "gpu_filters_16_8")) for name in EACH_KIND],
 )
 def test_every_table_of_a_run_is_the_same_from_packs(name: str) -> None:
     run = loaded_run(name)

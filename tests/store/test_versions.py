@@ -28,7 +28,7 @@ from tfcompare.store.version import SUMMARY, reader_version, versions
 from tfcompare.views.run_listing import summary_of
 
 EXPECTED = Path(__file__).with_name("tables.json")
-SAMPLES = ("workers_slow_input", "tensorflow_filters_16_8", "filters_16_8_simulated")
+SAMPLES = ("workers_slow_input", "tensorflow_filters_16_8", "gpu_filters_16_8")
 COMPILING = space(
     plane(
         "/host:CPU",

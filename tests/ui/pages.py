@@ -21,7 +21,7 @@ from tfcompare.ui.frame.selection import Selection
 
 PLACES = Settings(places=(SAMPLES, *([CORPUS] if CORPUS.is_dir() else [])))
 CPU = ("filters_512_128", "filters_16_8")
-GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+GPU = ("h100_512_128", "h100_16_8")
 XLA = ("jax_filters_128_32", "jax_filters_16_8")
 WORKERS = ("workers_balanced", "workers_slow_input")
 CONVOLUTION = "Host:Conv2D:autoencoder_1/image_1/convolution"
@@ -47,7 +47,7 @@ def pair_on(baseline: str, *candidates: str) -> Pair:
 def page_of(file: str, baseline: str, *candidates: str, **address: str) -> AppTest:
     """The page in this file on the runs of these names, with this address; it has not run yet."""
     page = AppTest.from_file(str(ROOT / "pages" / f"{file}.py"), default_timeout=90)
-    page.query_params["baseline"] = id_of(baseline)
+    page.query_params["baseline"], page.query_params["repeat"] = id_of(baseline), ""
     page.query_params["candidate"] = [id_of(name) for name in candidates] or ""
     page.query_params |= address
     return page

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, compared_runs, loaded_run
+from tests.profiles import SAMPLE_RUNS, compared_runs, loaded_run
+from tests.tf_gpu_runs import FILTERS
 from tests.ui.pages import charts, table
 from tests.views.flat import shown, texts
 from tfcompare import compare, load
@@ -81,10 +82,10 @@ def test_copies_of_one_run_have_no_op_that_changed(tmp_path: Path) -> None:
 
 
 def test_what_keeps_a_verdict_from_being_one_on_the_program_is_said_below() -> None:
-    pair = of_runs(*map(loaded_run, ("filters_512_128", "filters_16_8", *SIMULATED_RUNS)))
+    pair = of_runs(*map(loaded_run, ("filters_512_128", "filters_16_8", *FILTERS)))
     rows = ranking(pair).rows
     rows = rows.set_index(rows["name"].str.partition(" · ")[2])
-    for name in SIMULATED_RUNS:
+    for name in FILTERS:
         assert rows.loc[name, "verdict_text"].endswith(" *")
     assert any("device type" in text for text in texts(VIEW, pair))
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.model_family.family import recorded as family
-from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS, loaded_run
+from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
@@ -164,11 +164,11 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
     content[2000:60000] = b"\xff" * 58000
     (damaged / "vm.xplane.pb").write_bytes(content)
     names = ("filters_512_128", "filters_16_8", "filters_16_8_again")
-    places = (*(SAMPLE_RUNS[name] for name in names), SIMULATED_RUNS["filters_16_8_simulated"], copy, damaged)
+    places = (*(SAMPLE_RUNS[name] for name in names), run_path("gpu_filters_16_8"), copy, damaged)
     ids = {place: run.id for run in find_runs(*places) for place in places if run.path.is_relative_to(place)}
-    large, small, again, simulated, copied, broken = (ids[place] for place in places)
+    large, small, again, on_gpu, copied, broken = (ids[place] for place in places)
     page.query_params["baseline"], page.query_params["candidate"] = large, small
-    page.query_params["repeat"] = [f"1:{run}" for run in (again, simulated, copied, broken)]
+    page.query_params["repeat"] = [f"1:{run}" for run in (again, on_gpu, copied, broken)]
     with settings.override(Settings(places=places)):
         page.run()
     assert "(+1 replicate)" in chips(page)
@@ -234,7 +234,7 @@ def test_what_differs_in_ops_shapes_or_device_is_no_replicate() -> None:
     }
     assert programs["filters_16_8"].may_be(programs["filters_16_8_again"])
     assert not programs["filters_16_8"].may_be(programs["filters_512_128"]), "other shapes"
-    assert not programs["filters_16_8"].may_be(program_of(loaded_run("filters_16_8_simulated"))), "another device"
+    assert not programs["filters_16_8"].may_be(program_of(loaded_run("gpu_filters_16_8"))), "another device"
     assert not program_of(family("auto")).may_be(program_of(family("inserted_same_width"))), "one layer more"
     unknown = program_of(family("jit"))
     assert not unknown.may_be(unknown), "no shapes are known"

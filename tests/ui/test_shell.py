@@ -169,7 +169,7 @@ def test_one_run_alone_is_shown(page: AppTest) -> None:
 
 
 def test_pages_that_have_nothing_to_show_are_dimmed_and_say_why() -> None:
-    on_cpu, on_gpu = (load(run_path(name)) for name in ("filters_16_8", "filters_16_8_simulated"))
+    on_cpu, on_gpu = (load(run_path(name)) for name in ("filters_16_8", "gpu_filters_16_8"))
     xla = {
         "XLA": "No compiled XLA programs and no compilations were captured.",
         "Hosts": "The runs have one host and at most one device.",

@@ -60,7 +60,7 @@ WORKERS = (
 
 
 def test_runs_have_the_charts_that_they_have_data_for() -> None:
-    comparison = compared_runs("filters_512_128_simulated", "filters_16_8_simulated")
+    comparison = compared_runs("gpu_filters_512_128", "gpu_filters_16_8")
     assert set(comparison.figure_names()) == GPU
     assert isinstance(comparison.figure("tensor_cores"), go.Figure)
 
@@ -74,7 +74,7 @@ def test_a_chart_without_data_is_refused_and_the_others_are_listed() -> None:
 
 @pytest.fixture(scope="module")
 def several() -> Comparison:
-    return compare(loaded_run("filters_512_128"), *map(loaded_run, ("filters_16_8", "filters_16_8_simulated")))
+    return compare(loaded_run("filters_512_128"), *map(loaded_run, ("filters_16_8", "gpu_filters_16_8")))
 
 
 def test_a_candidate_is_chosen_by_its_id(several: Comparison) -> None:
@@ -338,3 +338,14 @@ def test_the_box_of_many_steps_is_that_of_all_of_them() -> None:
     points = np.array(box.x[0])
     assert len(points) == len(box.customdata[0]) == steps.MAX_BOX_POINTS
     assert (points.min(), points.max()) == (pytest.approx(times.min()), pytest.approx(times.max()))
+
+
+def test_a_subtitle_has_as_many_lines_as_a_narrow_page_needs_and_the_chart_room_for_them() -> None:
+    wide = style.figure("Title", " ".join(["subtitle"] * 20), height=300)
+    narrow = style.for_narrow_page(wide)
+    lines = narrow.layout.title.subtitle.text.split("<br>")
+    assert len(lines) == 4 and max(map(len, lines)) <= style.NARROW_LINE
+    added = narrow.layout.height - wide.layout.height, narrow.layout.margin.t - wide.layout.margin.t
+    assert added == (3 * style.NARROW_LINE_PIXELS,) * 2
+    short = style.figure("Title", "subtitle", height=300)
+    assert style.for_narrow_page(short).layout.height == short.layout.height

@@ -12,7 +12,7 @@ from tfcompare import compare
 from tfcompare.views.blocks import Cards, Judgements, Live, Table, Verdict
 from tfcompare.views.registry import view
 
-SIMULATED = "filters_512_128_simulated"
+TF_GPU = "gpu_filters_512_128"
 OF_ONE_SIDE = ("_candidate", "_delta", "_ratio", "verdict", "status", "match")
 
 
@@ -20,7 +20,7 @@ OF_ONE_SIDE = ("_candidate", "_delta", "_ratio", "verdict", "status", "match")
     ("name", "run"),
     [
         ("op_stats", "filters_512_128"),
-        ("kernel_stats", SIMULATED),
+        ("kernel_stats", TF_GPU),
         ("memory", "filters_16_8"),
         ("input_pipeline", "filters_16_8"),
         ("tf_data", "filters_16_8"),
@@ -43,7 +43,7 @@ def test_a_run_alone_has_one_side_and_no_changes(name: str, run: str) -> None:
     [
         ("overview", "filters_16_8", "byte for byte", "No op changed its self time."),
         ("op_stats", "filters_16_8", "no op differs", "None of these rows changed its self time."),
-        ("kernel_stats", SIMULATED, "no kernel differs", "None of these rows changed its kernel time."),
+        ("kernel_stats", TF_GPU, "no kernel differs", "None of these rows changed its kernel time."),
         ("memory", "filters_16_8", "are the same capture", "Both runs have the same allocations at their peaks."),
         ("input_pipeline", "filters_16_8", "are the same capture", "None of these ops changed its self time."),
         ("tf_data", "filters_16_8", "A and B are the same capture", ""),

@@ -124,7 +124,7 @@ def test_every_loop_is_compiled_for_one_combination_of_types_and_loaded_by_the_n
         used = {name: (len(loop.signatures), sum(loop.stats.cache_misses.values())) for name, loop in loops.items()}
         print(json.dumps(used))
     """
-    places = [str(run_path(name)) for name in ("filters_16_8", "filters_16_8_simulated")]
+    places = [str(run_path(name)) for name in ("filters_16_8", "gpu_filters_16_8")]
     if CORPUS.is_dir():
         places += [str(run_path(name)) for name in CORPUS_RUNS]
     used = json.loads([printed(read_all, *places, TFCOMPARE_STORE="off") for _ in range(2)][1])

@@ -185,7 +185,10 @@ def _drawn_figures(block: Chart | FlameGraph | Table | Timeline, payload: list[d
         if drawn is None:
             return f"<p{_QUIET}>{inline(block.nothing)}</p>" if block.nothing else ""
         figure = figure_json(drawn)
-        payload.append({"kind": "chart", "figure": figure})
+        narrow = figure_json(style.for_narrow_page(block.draw_narrow() if block.draw_narrow else drawn))
+        if block.draw_narrow is None:
+            del narrow["data"]
+        payload.append({"kind": "chart", "figure": figure, "narrow": narrow})
         height = int(figure["layout"].get("height", 400))
         title = html.escape(drawn.layout.title.text or block.name)
         look = f'role="img" aria-label="{title}" style="min-height:{height}px"'

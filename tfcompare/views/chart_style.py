@@ -7,6 +7,7 @@ light and dark mode. Each colour here has a contrast of at least 3:1 in both.
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -159,6 +160,23 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
             **layout,
         }
     )
+
+
+NARROW_LINE, NARROW_LINE_PIXELS, NARROW_FONT = 54, 20, 11
+"""Letters and height of a line of a subtitle that fits on a phone of 390 px, and the font size of names that do."""
+
+
+def for_narrow_page(wide: go.Figure) -> go.Figure:
+    """The figure with its subtitle in as many lines as a phone needs, and with smaller names of its rows and sides."""
+    import plotly.graph_objects as go
+
+    result = go.Figure(wide).update_layout(legend_font_size=NARROW_FONT)
+    result.update_annotations(font_size=NARROW_FONT, selector={"x": 0, "xref": "paper", "xanchor": "left"})
+    lines = textwrap.wrap(result.layout.title.subtitle.text or "", NARROW_LINE)
+    if more := NARROW_LINE_PIXELS * (len(lines) - 1) if lines else 0:
+        margin, height = result.layout.margin.t + more, result.layout.height + more
+        result.update_layout(title_subtitle_text="<br>".join(lines), margin_t=margin, height=height)
+    return result
 
 
 def rows_height(rows: int, bars_in_a_row: int = 1) -> int:

@@ -17,7 +17,7 @@ from tfcompare.views.advice import Findings, advise_on, facts_of, input_rules
 GOLDEN = Path(__file__).parent / "golden"
 PAIRS = {
     "fewer_filters": ("filters_512_128", "filters_16_8"),
-    "fewer_filters_on_gpu": ("filters_512_128_simulated", "filters_16_8_simulated"),
+    "fewer_filters_on_gpu": ("gpu_filters_512_128", "gpu_filters_16_8"),
 }
 
 

@@ -20,7 +20,7 @@ from tfcompare.views.advice.model import Found
 _CODE = re.compile(r"`[^`]*`")
 _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")
 
-TELLING = ["filters_16_8", "filters_16_8_simulated", "h100_recompute_activations", "jax_filters_16_8", "jax_conv_08"]
+TELLING = ["filters_16_8", "gpu_filters_16_8", "h100_recompute_activations", "jax_filters_16_8", "jax_conv_08"]
 """Runs of which each has advice of its own."""
 
 

@@ -121,8 +121,8 @@ def advice_on(name: str) -> dict[str, Advice]:
         ("eager", "eager_loop", "matmuls_10"),
         ("between_steps", "sleep_between_10ms", "sleep_inside_10ms"),
         ("other_time", "sleep_inside_10ms", "py_op_5ms"),
-        ("launch_bound", "filters_16_8_simulated", "filters_512_128_simulated"),
-        ("convolutions", "filters_512_128_simulated", "filters_16_8_simulated"),
+        ("launch_bound", "gpu_filters_16_8", "gpu_filters_512_128"),
+        ("convolutions", "gpu_filters_512_128", "gpu_filters_16_8"),
     ],
 )
 def test_a_rule_speaks_where_it_must_and_is_silent_where_it_must_not(rule: str, speaks: str, silent: str) -> None:

@@ -21,10 +21,10 @@ ON_CPU = [
     *("tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"),
     "filters_512_128",
 ]
-TF_ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
+TF_ON_GPU = ["tf_gpu", "gpu_filters_16_8", "gpu_filters_512_128"]
 ON_GPU = [*TF_ON_GPU, *GPU_RUNS]
 CPU_CASES = mostly_thorough(ON_CPU, "tf_cpu_base", "filters_16_8")
-GPU_CASES = mostly_thorough(ON_GPU, "filters_16_8_simulated", next(iter(TRANSFORMER_RUNS)))
+GPU_CASES = mostly_thorough(ON_GPU, "gpu_filters_16_8", next(iter(TRANSFORMER_RUNS)))
 
 WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "NOT": "not"}
 
@@ -108,7 +108,7 @@ def test_where_xprof_cannot_tell_neither_can_we(name):
     assert not wait_of(name).is_known
 
 
-@pytest.mark.parametrize("name", mostly_thorough([*ON_CPU, *TF_ON_GPU], "filters_16_8", "filters_16_8_simulated"))
+@pytest.mark.parametrize("name", mostly_thorough([*ON_CPU, *TF_ON_GPU], "filters_16_8", "gpu_filters_16_8"))
 def test_the_host_spends_its_time_in_the_same_categories(name):
     said = properties(name, 2)
     run = loaded_run(name)

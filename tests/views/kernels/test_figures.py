@@ -135,11 +135,11 @@ def test_movers_can_be_of_launches():
     assert per_run.layout.xaxis.title.text == "Change of kernel launches"
 
 
-NAME = "filters_512_128_simulated"
+NAME = "gpu_filters_512_128"
 
 
 def with_kernels_shortened(folder: Path, name: str, factor: float, *, moving_too: bool = False) -> Run:
-    """The simulated run with the kernels of convolutions and matrix products (or all) by a factor shorter."""
+    """The run on a GPU with the kernels of convolutions and matrix products (or all) by a factor shorter."""
     (file,) = run_path(NAME).rglob("*.xplane.pb*")
     data = file.read_bytes()
     space = xplane_pb2().XSpace.FromString(gzip.decompress(data) if file.suffix == ".gz" else data)
@@ -181,14 +181,14 @@ def test_what_else_changes_the_time_is_no_clock(tmp_path: Path) -> None:
     slow = loaded_run(NAME)
     assert of(with_kernels_shortened(tmp_path, "all", 0.625, moving_too=True), slow) is None, "memory is slower, too"
     assert of(with_kernels_shortened(tmp_path, "little", 0.97), slow) is None, "within what captures differ by"
-    assert of_comparison(compared_runs(NAME, "filters_16_8_simulated")) is None, "it is another program"
+    assert of_comparison(compared_runs(NAME, "gpu_filters_16_8")) is None, "it is another program"
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ("jax_conv_legacy", "jax_conv_08"),
-        pytest.param("tf_gpu", "filters_512_128_simulated", marks=pytest.mark.thorough),
+        pytest.param("tf_gpu", "gpu_filters_512_128", marks=pytest.mark.thorough),
         ("filters_16_8", "filters_16_8_again"),
     ],
 )

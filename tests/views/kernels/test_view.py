@@ -18,13 +18,13 @@ from tfcompare.views.kernels.details import details_of_row, kernel_key, launches
 from tfcompare.views.kernels.view import VIEW
 from tfcompare.views.ops.figures import outside_of_steps
 
-SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
+TF_GPU = ("gpu_filters_512_128", "gpu_filters_16_8")
 TIME = "total_duration_us"
 
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    return compared_runs(*SIMULATED)
+    return compared_runs(*TF_GPU)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def cards(pair: Pair, **options: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize("per", ["step", "run"])
 def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them_out(per: Any) -> None:
-    comparison = compared_runs(*SIMULATED, per)
+    comparison = compared_runs(*TF_GPU, per)
     sentence = outside_of_steps(pair_with(comparison), "kernel_stats")
     said = [text for text in texts(VIEW, only_pair(comparison)) if "of the included steps" in text]
     assert said == ([sentence] if per == "step" else [])
@@ -58,7 +58,7 @@ def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them
 
 @pytest.mark.parametrize(
     ("by", "key", "rows"),
-    [("op_name", "op_name", 254), ("kernel_and_op", "kernel_name", 296), ("launch", "grid_dim", 296)],
+    [("op_name", "op_name", 58), ("kernel_and_op", "kernel_name", 86), ("launch", "grid_dim", 86)],
 )
 def test_each_grouping_sums_to_the_whole(pair: Pair, diff: pd.DataFrame, by: str, key: str, rows: int) -> None:
     found = table(pair, by=by)
@@ -77,7 +77,7 @@ def test_kernels_are_grouped_by_op_where_less_than_half_of_the_time_has_a_counte
     assert table(pair, by="kernel_name").names[0] == "kernel_name"
     assert why not in texts(VIEW, pair, by="kernel_name")
     assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.377, abs=5e-4)
-    for other in (pair_of(SIMULATED[0], SIMULATED[0]), pair_of(SIMULATED[0])):
+    for other in (pair_of(TF_GPU[0], TF_GPU[0]), pair_of(TF_GPU[0])):
         assert table(other).names[0] == "kernel_name"
 
 
@@ -125,7 +125,7 @@ def test_kernels_of_no_op_and_without_copies_are_shown() -> None:
 
 
 def test_the_one_run_with_kernels_is_shown_alone() -> None:
-    pair = pair_of("filters_16_8", SIMULATED[1])
+    pair = pair_of("filters_16_8", TF_GPU[1])
     assert "ran without GPU events" in texts(VIEW, pair)[0]
     assert any("NVreg_RestrictProfilingToAdminUsers=0" in text for text in texts(VIEW, pair))
     rows = table(pair).rows
@@ -147,7 +147,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(
 
 def test_each_row_of_a_run_alone_opens_its_own_launch() -> None:
     """Rows of a run alone are in another order than those of the diff, and the filter leaves some out."""
-    pair = pair_of(SIMULATED[0])
+    pair = pair_of(TF_GPU[0])
     found = table(pair, by="launch", filter="conv")
     rows = found.rows
     assert len(rows) > 10
@@ -169,8 +169,8 @@ def test_a_kernel_that_shares_its_name_with_another_opens_its_own_launch() -> No
 
 
 def test_a_run_alone_has_no_counterparts() -> None:
-    alone = pair_of(SIMULATED[0])
-    assert texts(VIEW, alone)[0] == "Kernels take 8.10 ms per step, in 282 launches."
+    alone = pair_of(TF_GPU[0])
+    assert texts(VIEW, alone)[0] == "Kernels take 7.02 ms per step, in 72 launches."
     assert "Time with a counterpart" not in cards(alone)
 
 

@@ -201,7 +201,7 @@ def test_a_level_that_no_event_tells_is_an_empty_line(tmp_path: Path) -> None:
 # On real profiles
 
 
-@pytest.fixture(scope="module", params=mostly_thorough(EACH_KIND, "filters_16_8", "filters_16_8_simulated"))
+@pytest.fixture(scope="module", params=mostly_thorough(EACH_KIND, "filters_16_8", "gpu_filters_16_8"))
 def run(request: pytest.FixtureRequest) -> Run:
     return loaded_run(request.param)
 

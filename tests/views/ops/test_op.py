@@ -16,7 +16,7 @@ from tfcompare.views.blocks import Block, Facts, Links, Table
 from tfcompare.views.ops import op
 from tfcompare.views.xla import view as xla
 
-GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+GPU = ("gpu_filters_512_128", "gpu_filters_16_8")
 TRANSFORMERS = ("h100_store_activations", "h100_recompute_activations")
 
 

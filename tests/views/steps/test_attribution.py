@@ -53,15 +53,15 @@ def test_a_better_input_pipeline_is_credited_to_what_the_step_no_longer_waits_fo
 
 
 def test_on_a_gpu_less_to_compute_lays_the_launches_bare():
-    found, inside = looked_into("filters_512_128_simulated", "filters_16_8_simulated")
+    found, inside = looked_into("gpu_filters_512_128", "gpu_filters_16_8")
     conv = "autoencoder_1/decoder_outer_1/conv_transpose"
     assert found.sentence == (
-        f"**−5.00 ms per step** = −7.02 ms device compute (above all `{conv}`) + 2.08 ms kernel launch "
-        "− 0.06 ms everything else."
+        f"**−5.26 ms per step** = −6.81 ms device compute (above all `{conv}`) + 1.56 ms kernel launch "
+        "− 0.01 ms everything else."
     )
     assert [(one.part, one.op_name) for one in found.causes] == [("device_compute_us", conv)]
     assert inside.waterfall.moves["detail"].iloc[0].startswith("Conv2D")
-    _, launches = looked_into("filters_512_128_simulated", "filters_16_8_simulated", "kernel_launch_us")
+    _, launches = looked_into("gpu_filters_512_128", "gpu_filters_16_8", "kernel_launch_us")
     assert launches.waterfall.moves["name"].tolist() == ["Time per launch while no device is busy"]
 
 
@@ -118,7 +118,7 @@ def test_functions_that_one_profiler_traced_alone_are_no_change() -> None:
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("gpu_filters_512_128", "gpu_filters_16_8"),
     pytest.param("tf_gpu", "jax_tpu", marks=pytest.mark.thorough),
 ]
 
@@ -140,7 +140,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
             assert inside.moves["delta_us"].tolist() == pytest.approx((-mirrored.moves["delta_us"]).tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", mostly_thorough(EACH_KIND, "filters_16_8_simulated", "jax_conv_08"))
+@pytest.mark.parametrize("name", mostly_thorough(EACH_KIND, "gpu_filters_16_8", "jax_conv_08"))
 def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
     run = loaded_run(name)
     comparison = compared_runs(name, name)

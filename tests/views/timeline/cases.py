@@ -19,7 +19,7 @@ from tfcompare.views.timeline.aligned import Aligned, align
 from tfcompare.views.timeline.run_pair import Timelines, open_timelines
 from tfcompare.views.timeline.run_timeline import NONE, HostTimeline
 
-GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
+GPU_PAIR = ("h100_512_128", "h100_16_8")
 PAIRS = [("filters_512_128", "filters_16_8"), GPU_PAIR, ("jax_conv_08", "jax_conv_legacy"), ("tf_gpu", "jax_tpu")]
 """A pair on a CPU, on a GPU, of JAX without steps, and of runs that have little in common."""
 KERNEL = {"kernel_details": "regs:16 grid:1,1,1 block:64,1,1"}

@@ -101,7 +101,7 @@ def test_by_default_the_typical_steps_are_compared() -> None:
     assert [side.typical for side in both.timelines.sides] == [10, 8]
 
 
-@pytest.mark.parametrize("name", ["filters_512_128", "filters_16_8_simulated"])
+@pytest.mark.parametrize("name", ["filters_512_128", "gpu_filters_16_8"])
 def test_the_typical_step_is_the_first_nearest_to_the_mean_and_the_one_of_traces(name: str) -> None:
     run = loaded_run(name)
     side = open_alone(run).sides[0]

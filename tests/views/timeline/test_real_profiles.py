@@ -20,7 +20,7 @@ from tfcompare.views.timeline.pairs import OP
 from tfcompare.views.timeline.run_pair import Timelines
 from tfcompare.views.timeline.run_timeline import NONE
 
-ALONE = mostly_thorough(EACH_KIND, "filters_16_8_simulated", "workers_slow_input")
+ALONE = mostly_thorough(EACH_KIND, "gpu_filters_16_8", "workers_slow_input")
 """Runs that are compared with themselves."""
 USUAL = mostly_thorough(PAIRS, *PAIRS[:3])
 
@@ -99,7 +99,7 @@ def test_all_that_overlaps_a_window_of_a_real_profile_is_drawn_once(names) -> No
 
 
 def test_a_run_alone_is_drawn_without_comparison() -> None:
-    alone = align(open_alone(loaded_run("filters_16_8_simulated")))
+    alone = align(open_alone(loaded_run("gpu_filters_16_8")))
     drawn = drawing(alone, Viewport())
     assert len(drawn["sides"]) == len(drawn["steps"]) == 1
     assert len(drawn["drift"]) == 0

@@ -159,7 +159,7 @@ def test_every_launch_of_a_real_step_begins_before_what_it_launched() -> None:
     aligned = aligned_pair(*GPU_PAIR)
     spans = aligned.timelines.sides[1].timeline.spans
     rows = np.flatnonzero((spans["launch"] != NONE) & (spans["step"] == aligned.steps[1]))
-    assert len(rows) > 200
+    assert len(rows) > 50
     for row in rows[:50]:
         one = select(aligned, 1, int(row))[1]
         assert one.delay_us >= 0

@@ -1,6 +1,7 @@
 // Fills the report: charts, tables and timelines when they are first seen, again in other colours, and for paper.
 
 const PAPER_PIXELS = 690;
+const NARROW_PIXELS = 560; // what charts elsewhere have at least: `.chart` in the stylesheet
 const shown = new Map();
 
 const { blocks, config } = JSON.parse(await unpack(document.getElementById("payload").textContent));
@@ -11,8 +12,9 @@ async function show(element) {
   shown.set(element, null);
   if (block.kind === "chart") {
     await loadPlotly();
-    shown.set(element, () => drawChart(element, block.figure, config));
-    await drawChart(element, block.figure, config);
+    const draw = () => drawChart(element, element.clientWidth < NARROW_PIXELS ? { ...block.figure, ...block.narrow } : block.figure, config);
+    shown.set(element, draw);
+    await draw();
   } else if (block.kind === "table") drawTable(element, block);
   else if (block.kind === "flame") {
     const graph = mountFlame(element, block.data, () => {});

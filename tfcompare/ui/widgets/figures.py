@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.views import chart_style as style
 from tfcompare.views.options import Subject
 
@@ -24,10 +25,16 @@ def draw(subject: Subject, key: str, make: Callable[[], Any], *on: Hashable, cho
     `on` is everything that the figure depends on, apart from the subject. A click on a point sets the widget with the
     key `chooses` to its x. Returns whether there is a figure.
     """
-    figure = subject.cached((origin(make), key, *on), make)
+    narrow = is_narrow()
+    figure = subject.cached((origin(make), key, narrow, *on), partial(_of_narrow_page, make) if narrow else make)
     if figure is not None:
         show(figure, key, chooses)
     return figure is not None
+
+
+def _of_narrow_page(make: Callable[[], Any]) -> Any:
+    figure = make()
+    return None if figure is None else style.for_narrow_page(figure)
 
 
 def show(figure: Any, key: str, chooses: str = "") -> None:

@@ -136,7 +136,7 @@ class Renderer:
             self._open(block.opens, show_facts(block, key=block.address, help=block.help or None), f"{block.address}_")
         elif isinstance(block, Chart):
             make = block.draw_narrow if is_narrow() and block.draw_narrow else block.draw
-            drawn = draw(self.subject, block.name, make, block.on, is_narrow(), chooses=block.chooses)
+            drawn = draw(self.subject, block.name, make, block.on, chooses=block.chooses)
             if not drawn and block.nothing:
                 st.info(block.nothing)
         elif isinstance(block, FlameGraph):
