@@ -244,7 +244,8 @@ def test_kernels_are_added_up_and_a_chosen_one_shows_its_whole_name_and_its_laun
     diff = pair_on(*GPU).diff("kernel_stats")
     groups = group_kernels(diff, "kernel_name")
     name = next(name for name in groups["kernel_name"] if "scalar_cmp_op" in name)
-    page = opened("3_Kernel_stats", *GPU, row=kernel_key(groups)[groups["kernel_name"] == name].iloc[0])
+    key = kernel_key(groups)[groups["kernel_name"] == name].iloc[0]
+    page = opened("3_Kernel_stats", *GPU, by="kernel", row=key)
     frame = table(page)
     assert frame["kernel_name"].tolist() == groups["kernel_name"].tolist()
     times = [frame[f"{KERNEL_TIME}_{side}"].fillna(0) for side in ("baseline", "candidate")]

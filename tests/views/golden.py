@@ -55,7 +55,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"scope": "Host/autoencoder_1", "by": "op_type"}),
     ],
     "kernel_stats": [
-        ("gpu", {"by": "op_name"}),
+        ("gpu", {"by": "kernel_name"}),
         ("gpu", {"by": "kernel_and_op"}),
         ("gpu", {"by": "launch"}),
         ("gpu", {"filter": "igemm TRANSPOSE", "by": "kernel_and_op"}),

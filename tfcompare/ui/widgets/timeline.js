@@ -13,7 +13,7 @@ function writeAddress(parameters) {
 }
 
 export default function ({ data, parentElement, setStateValue }) {
-  const drawing = { ...data.drawing, spans: columns(data.spans), drift: columns(data.drift) };
+  const drawing = { ...data.drawing, spans: columns(data.spans), drift: columns(data.drift), matches: columns(data.matches) };
   if (!data.state.compact) writeAddress(data.address);
   const before = mounted.get(parentElement);
   if (before) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,17 @@ def _span(text: str) -> dict[str, int] | None:
 
 
 def show_timeline(
-    aligned: Aligned, state: State, labels: Labels, jumps: Sequence[Jump], key: str, token: str, compact: bool = False
+    aligned: Aligned,
+    state: State,
+    labels: Labels,
+    jumps: Sequence[Jump],
+    panel: Mapping[str, Any],
+    *,
+    key: str,
+    token: str,
+    compact: bool = False,
 ) -> None:
-    """Draw the timeline.
+    """Draw the timeline, with a `panel` of the `details` of the selected span and of what is `ranged`.
 
     `token` changes with time 0 and the compared steps, and `jumps` are buttons that lead to places in it. A `compact`
     one leaves the address alone.
@@ -93,11 +101,16 @@ def show_timeline(
     width, window = round(look.width_px * (1 + 2 * _BESIDE)), (seen[0] - margin, seen[1] + margin)
     wider = replace(look, window_us=window, width_px=width)
     drawn = component_data(aligned, wider, labels, token=token, selected=state.selected, jumps=jumps)
-    frames = {name: drawn.pop(name) for name in ("spans", "drift")}
+    frames = {name: drawn.pop(name) for name in timeline.FRAMES}
     shown = drawing_state(
         look, range_us=state.range_us, by_type=state.by_type, shows_idle=state.shows_idle, compact=compact
     )
-    data = {"drawing": drawn, "state": shown, "address": dict.fromkeys(_IN_ADDRESS) | address_of(state), **frames}
+    data = {
+        "drawing": drawn | dict(panel),
+        "state": shown,
+        "address": dict.fromkeys(_IN_ADDRESS) | address_of(state),
+        **frames,
+    }
     # Streamlit stores only states that something listens to.
     parts = ("view", "selected", "range", "colour", "all")
     listeners: dict[str, Any] = {f"on_{part}_change": lambda: None for part in parts}

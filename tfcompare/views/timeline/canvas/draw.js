@@ -3,9 +3,14 @@
 const KINDS = ["#4C78A8", "#B279A2", "#72B7B2", "#E0A030", "#54A24B", "#9D755D", "#D67195", "#7B6FD0"];
 const LIGHT_KINDS = new Set(["#72B7B2", "#E0A030", "#54A24B", "#B279A2", "#D67195"]); // white on these has too little contrast
 
+// Whether a span is compared with others: its partner, or all kernels of its op.
+function hasChange(spans, i) {
+  return spans.status[i] === 1 || spans.status[i] === 3;
+}
+
 function colourOf(spans, i, look, colours) {
   if (look.colour === "type") return spans.kind[i] < KINDS.length ? KINDS[spans.kind[i]] : colours.neutral;
-  if (spans.status[i] !== 1) return spans.status[i] === 2 ? colours.alone : colours.neutral;
+  if (!hasChange(spans, i)) return spans.status[i] === 2 ? colours.alone : colours.neutral;
   return shadeOf(spans.change[i], colours);
 }
 
@@ -83,7 +88,7 @@ function drawName(context, name, spans, i, box, width, scale, colours, look) {
   if (letters < 4) return;
   const text = spans.count[i] > 1 ? `${spans.count[i]} × ${name}` : name;
   const kind = look.colour === "type" ? KINDS[spans.kind[i]] : undefined;
-  const isStrong = look.colour !== "type" && spans.status[i] === 1 && Math.abs(spans.change[i]) > 0.45;
+  const isStrong = look.colour !== "type" && hasChange(spans, i) && Math.abs(spans.change[i]) > 0.45;
   context.fillStyle = kind ? (LIGHT_KINDS.has(kind) ? "#1b2430" : "#ffffff") : isStrong ? "#ffffff" : colours.text;
   context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, from, box.y + ROW / 2);
 }

@@ -62,6 +62,7 @@ function describeChange(data, i, isOne) {
   if (spans.status[i] === 2) return `only in ${own}`;
   if (spans.status[i] === 0) return "not compared";
   const ratio = 2 ** spans.change[i];
+  if (spans.status[i] === 3) return `other kernels of this op in ${other}: all together, ${data.letters[1]} takes ${ratio.toFixed(2)}×`;
   if (!isOne) return `${data.letters[1]} takes ${ratio.toFixed(2)}× the time of ${data.letters[0]}`;
   const partner = (spans.duration[i] / data.scales[spans.side[i]]) * (spans.side[i] ? 1 / ratio : ratio);
   return `in ${other}: ${formatDuration(partner)}; ${data.letters[1]} takes ${ratio.toFixed(2)}×`;
