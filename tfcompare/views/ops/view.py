@@ -76,7 +76,7 @@ _AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
 
 
 def _places(pair: Pair, _options: Any) -> dict[str, str]:
-    ran_on = pair.cached("places", lambda: set(without_idle(pair.diff())["host_or_device"]))
+    ran_on = pair.cached("places of ops", lambda: set(without_idle(pair.diff())["host_or_device"]))
     present = [place for place in _PLACES if place in ran_on] or [HOST]
     every = {"both": "both" if len(present) < len(_PLACES) else "all"} if len(present) > 1 else {}
     return {place: place for place in present} | every
