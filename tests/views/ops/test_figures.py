@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.compare import compare_runs
 from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.laws import mostly_thorough
 from tests.profiles import run_path
@@ -18,7 +17,6 @@ from tests.views import chart_samples as samples
 from tests.views.chart_samples import FAST, OPS, SLOW
 from tfcompare import schema
 from tfcompare.compare.groups.aggregate import group_diff
-from tfcompare.comparison import compare
 from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.text import middle_ellipsis
 from tfcompare.views.ops import figures as tf_stats
@@ -33,7 +31,6 @@ from tfcompare.views.ops.figures import (
     matched_time,
     op_table,
     own_side_shares,
-    scoped_time,
     sentence,
     sentence_alone,
     side_by_side,
@@ -228,14 +225,3 @@ def test_the_largest_bar_is_that_of_the_sides_shown(sides, expected):
     assert largest_bar([times], "self_time_us", sides, as_shares=False) == expected
     assert largest_bar([], "self_time_us", sides, as_shares=False) == 0.0
     assert largest_bar([times], "self_time_us", 1, as_shares=True) == pytest.approx(4_000 / 16_895)
-
-
-def test_the_share_of_time_in_ops_with_a_scope():
-    before = compare_runs.ops("Host MatMul dense/MatMul 1 60\nHost Add add 1 40")
-    after = compare_runs.ops("Host MatMul dense/MatMul 1 30\nHost Relu dense/Relu 1 15\nHost Add sum 1 5")
-    diff = compare(compare_runs.run("a", before), compare_runs.run("b", after), per="run").table("op_stats")
-    assert scoped_time(diff, is_single=False) == (
-        "Ops with a name scope: 60.0 % of self time in the baseline, 90.0 % in the candidate."
-    )
-    assert scoped_time(diff, is_single=True) == "Ops with a name scope: 60.0 % of self time."
-    assert scoped_time(diff[diff["status"] == "removed"], is_single=False) == ""

@@ -168,6 +168,8 @@ def test_the_flame_graph_has_the_rows_of_the_table_and_a_bar_leaves_its_own(conv
         assert table(convolutions, group=node)[times].sum().tolist() == pytest.approx(expected)
     (some,) = shown(VIEW, convolutions, FlameGraph, by=by, filter=CHANGED)
     assert CHANGED in some.draw()["label"].tolist() and len(some.draw()) < len(tree)
+    (none,) = shown(VIEW, convolutions, FlameGraph, by=by, filter="no such instruction")
+    assert none.draw().empty and list(none.draw()) == list(tree)
 
 
 def test_the_flame_graph_mirrors_and_a_run_with_itself_shows_no_change(convolutions: Pair) -> None:

@@ -31,7 +31,7 @@ NARROW_NAME_PIXELS = (110, 210)
 LETTER_PIXELS = 7.2
 """The width of a digit, and of an average letter, in Streamlit's font."""
 
-NAME_LETTER_PIXELS = 6.6
+NAME_LETTER_PIXELS = 6.8
 """The width of a letter of a name, which is of small letters for the most part."""
 HALF_AS_WIDE = ",.[]() ijl"
 """Of letters, those of punctuation, and the narrowest."""

@@ -296,23 +296,6 @@ def matched_time(matched_share: float, exact_share: float) -> KeyFigure:
     return KeyFigure("Time with a counterpart", "share", math.nan, matched_share, "neither", meaning)
 
 
-def scoped_time(ops: pd.DataFrame, *, is_single: bool) -> str:
-    """`Ops with a name scope: 98.2 % of self time in the baseline, 93.0 % in the candidate.`
-
-    `ops` is a diff of `op_stats` of one candidate without IDLE. Empty where a side has no ops.
-    """
-    shares = []
-    for role in SIDES:
-        name = "op_name" if role == "baseline" else "op_name_candidate"
-        times, has_scope = ops[f"self_time_us_{role}"].astype("float64"), ops[name].fillna("").str.contains("/")
-        whole = times.sum()
-        shares.append(format_percent(times[has_scope].sum() / whole) if whole > 0 else "")
-    if not all(shares):
-        return ""
-    sides = "" if is_single else f" in the baseline, {shares[1]} in the candidate"
-    return f"Ops with a name scope: {shares[0]} of self time{sides}."
-
-
 def largest_bar(times: Sequence[pd.DataFrame], metric: str, sides: int, *, as_shares: bool) -> float:
     """The largest time, or share, in some frames of `op_stats.time_shares`, for charts with the same scale."""
     names = [f"share_{role}" if as_shares else f"{metric}_{role}" for role in SIDES[:sides]]

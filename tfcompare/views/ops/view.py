@@ -57,11 +57,6 @@ GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope"
 MOST_TYPES = 5
 """Op types that a text names."""
 
-SCOPES_HELP = (
-    "The self time by layer, as ops are named. An instruction that XLA compiled counts for the op that it came from, "
-    "which its program names. A fusion counts for one op: the one that XLA names for it, else the last one in it that "
-    "has a name. Ops without a scope are in no layer."
-)
 PARTS_HELP = (
     "The mean step, part by part. Where several ops ran at once, each instant is divided equally among them, so that "
     "the ops of a part add up to it."

@@ -147,7 +147,7 @@ def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
         work=work_changes(rows),
     )
     paths = _paths(rows, program, by)
-    deepest = max(map(len, paths), default=0)
+    deepest = max(map(len, paths), default=1)
     tree = pd.concat([_level(leaves, paths, depth) for depth in range(deepest)], ignore_index=True)
     status = pd.Series(MATCHED, tree.index, dtype="str")
     status = status.mask(~tree["in_baseline"], ADDED).mask(~tree["in_candidate"], REMOVED)
@@ -206,7 +206,7 @@ def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd
     reaching = [path for path in paths if len(path) > depth]
     is_instruction = [len(path) == depth + 1 for path in reaching]
     last = zip(reaching, is_instruction, strict=True)
-    nodes = leaves[[len(path) > depth for path in paths]].assign(
+    nodes = leaves[np.array([len(path) > depth for path in paths], np.bool_)].assign(
         node=[_SEPARATOR.join(path[: depth + 1]) for path in reaching],
         parent=[_SEPARATOR.join(path[:depth]) for path in reaching],
         label=[path[depth].removeprefix(_INSTRUCTION if is_last else "") for path, is_last in last],
