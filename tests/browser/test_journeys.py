@@ -236,8 +236,7 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     view = {"window": "500:1500", "range": "700:900", "span": f"0:{span}", "step_a": "102", "step_b": "107"}
     root = opened_timeline(page, samples_url, **view, find="conv")  # a link shows a colleague the same
     assert window(root) == (500, 1500)
-    headings = page.locator("[data-testid=stMain] h5")
-    expect(headings).to_have_text([name, re.compile("200 µs from 700 µs to 900 µs")])
+    expect(root.locator(".dock h5")).to_have_text([re.compile("200 µs from 700 µs to 900 µs"), name])
     expect(page.get_by_role("textbox", name="Find")).to_have_value("conv")
     assert {key: query(page)[key][0] for key in view} == view
     page.get_by_role("button", name="chevron_right").click()

@@ -40,7 +40,7 @@ function showTimeline(element, { data, state }) {
     const partner = i >= 0 && data.letters.length > 1 && spans.partner[i] >= 0 ? find(1 - chosen.side, spans.partner[i]) : -1;
     if (partner >= 0) found.push(partner);
     found.sort((a, b) => spans.side[a] - spans.side[b]);
-    data = { ...data, selected: found.map(place) };
+    data = { ...data, chosen, selected: found.map(place) };
     said.textContent = found.map(inWords).join(" · ");
     mounted.update(data, state);
   }

@@ -67,7 +67,12 @@ def component_data(
     """
     names = {"letters": list(labels.names), "marks": list(labels.marks), "colours": list(labels.colours)}
     place = {"home": list(default_window_us(aligned, look)), "find": look.find, "token": token}
-    spans = {"selected": drawn_selection(aligned, look, *selected) if selected else [], "said": labels.said}
+    chosen = {"side": selected[0], "id": selected[1]} if selected else None
+    spans = {
+        "chosen": chosen,
+        "selected": drawn_selection(aligned, look, *selected) if selected else [],
+        "said": labels.said,
+    }
     return drawing(aligned, look) | names | place | spans | {"jumps": [asdict(jump) for jump in jumps]}
 
 

@@ -40,7 +40,7 @@ function controls(bar, jumps, help, actions) {
     idle.hidden = !idleLanes;
     idle.textContent = `Idle lanes (${idleLanes})`;
     idle.setAttribute("aria-pressed", String(view.all));
-    foundCount.textContent = matchText(data.matches, data.selected ?? []);
+    foundCount.textContent = matchText(data.matches, data.chosen);
     foundCount.hidden = data.find === "";
     foundBefore.hidden = foundNext.hidden = !data.matches.id.length;
     colour.hidden = !isPair;

@@ -4,7 +4,8 @@
 //
 // `data` is what `tools.timeline.drawing.drawing` returns, with plain or typed arrays for the columns of `spans` and
 // `drift`, and with `letters` (names of the sides), `marks` (a letter or digit beside the lanes of each), `colours` (of
-// each side), `home` (the window to begin with), `selected` (places as returned by `selected.drawn_selection`), `said`
+// each side), `home` (the window to begin with), `chosen` (`side` and `id` of the selected span, or null), `selected` (places
+// of it and its partner as returned by `selected.drawn_selection`), `said`
 // (the selection in words), `details` and `ranged` (of the selected span and of the range, as `dock.js` shows them; absent
 // without a panel), `find` (the text that marks spans), `matches` (the spans of the compared step that have it, as columns
 // `start`, `duration`, `side`, `id`) and `token`, which changes with time 0 and the compared steps, and `jumps` (buttons: `text`, `title`, `side` and `id` of a
@@ -44,6 +45,7 @@ export function mount(element, data, state, onChange) {
 
   const view = { from: 0, to: 1, range: null, shift: 0, all: false, colour: "change", opened: new Set(), folded: new Set() };
   let [spansIndex, lanes, colours, hover, pending, settled, isHidden, quick] = [null, null, null, -1, 0, 0, false, ""];
+  let awaited = ""; // what was selected here and is not answered yet
   const showControls = controls(bar, jumps, help, {
     zoom, fit, jump,
     toggleIdle: () => change("all", !view.all),
@@ -162,9 +164,7 @@ export function mount(element, data, state, onChange) {
   function clear() {
     help.hidden = true;
     if (view.range) change("range", null);
-    if (data.selected?.length) onChange("selected", null);
-    data.selected = [];
-    redraw();
+    if (data.chosen) choose(null);
   }
 
   // Where a point of the lanes is: lane, side, row and time; `onLabel` on the names at the left.
@@ -193,28 +193,34 @@ export function mount(element, data, state, onChange) {
 
   function select(i) {
     const { spans } = data;
-    if (i < 0) return onChange("selected", null);
+    if (i < 0) return choose(null);
     if (spans.count[i] > 1) return look(spans.start[i] - spans.duration[i] * 0.2, spans.start[i] + spans.duration[i] * 1.2);
-    return choose(spans.side[i], spans.id[i]);
+    return choose({ side: spans.side[i], id: spans.id[i] });
   }
 
-  // Marks a span at once; its partner, launch and details follow.
-  function choose(side, id) {
-    const i = spansIndex.byId.get(id * 2 + side) ?? -1;
+  // Marks a span, or none, at once; its partner, launch and details follow.
+  function choose(chosen) {
     const { spans } = data;
+    const i = chosen ? (spansIndex.byId.get(chosen.id * 2 + chosen.side) ?? -1) : -1;
+    const selected = i < 0 ? [] : [{ ...chosen, lane: spans.lane[i], row: spans.row[i], start: spans.start[i], duration: spans.duration[i], launch: null }];
     quick = i < 0 ? "" : describe(data, i);
-    if (i >= 0) data.selected = [{ side, id, lane: spans.lane[i], row: spans.row[i], start: spans.start[i], duration: spans.duration[i], launch: null }];
-    onChange("selected", { side, id });
+    data = { ...data, chosen, selected };
+    awaited = nameOf(chosen);
+    onChange("selected", chosen);
     redraw();
+  }
+
+  function nameOf(chosen) {
+    return chosen ? `${chosen.side}:${chosen.id}` : "none";
   }
 
   // Selects and shows the next or previous span that was found.
   function nextFound(direction) {
     const { matches } = data;
-    const i = nextMatch(matches, data.selected ?? [], view.from, direction);
+    const i = nextMatch(matches, data.chosen, view.from, direction);
     if (i < 0) return;
     const [start, duration] = [matches.start[i], matches.duration[i]];
-    choose(matches.side[i], matches.id[i]);
+    choose({ side: matches.side[i], id: matches.id[i] });
     const length = Math.min(view.to - view.from, (duration * scale().width) / LEAST_FOUND || Infinity);
     if (length < view.to - view.from || start < view.from || start + duration > view.to) {
       const middle = start + duration / 2;
@@ -234,7 +240,7 @@ export function mount(element, data, state, onChange) {
 
   // Shows a window, and selects a span in it, if any.
   function jump({ side, id, window: [from, to] }) {
-    if (id >= 0) choose(side, id);
+    if (id >= 0) choose({ side, id });
     look(from, to);
   }
 
@@ -272,6 +278,7 @@ export function mount(element, data, state, onChange) {
   // Shows the lane and the row of the selected span and its partner.
   function scrollToSelected() {
     isHidden = false;
+    if (!data.selected.length) return undefined;
     const places = data.selected.map((one) => ({ ...one, place: lanes.of.get(one.lane) }));
     const cut = places.filter(({ place, row, side }) => row >= place.rows[side]);
     if (cut.length) {
@@ -368,12 +375,13 @@ export function mount(element, data, state, onChange) {
     const isFirst = !spansIndex;
     const isNew = isFirst || next.token !== data.token;
     const isFound = next.find !== "" && (isNew || next.find !== data.find);
-    const chosen = (next.selected ?? []).map(({ side, id }) => `${side}:${id}`).join();
-    if (chosen && root.dataset.chosen !== chosen) isHidden = true;
-    root.dataset.chosen = chosen;
-    quick = "";
+    const isAnswer = isNew || !awaited || awaited === nameOf(next.chosen);
+    if (isAnswer) {
+      if (next.selected?.length && (isFirst || awaited || nameOf(next.chosen) !== nameOf(data.chosen))) isHidden = true;
+      [awaited, quick] = ["", ""];
+    }
     const wasHome = !isFirst && isHome();
-    data = next;
+    data = isAnswer ? next : { ...next, chosen: data.chosen, selected: data.selected };
     spansIndex = indexSpans(data.spans);
     hover = -1;
     tip.hidden = true;
