@@ -250,7 +250,7 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
 
 
 def test_hosts_and_two_of_them_in_the_timeline(page: Page, samples_url: str) -> None:
-    opened(page, address(samples_url, "Hosts", *WORKERS))
+    opened(page, address(samples_url, "Hosts", *WORKERS, more="true"))
     headline = page.locator("[data-testid=stMain] h3").first
     heat_maps = page.locator(".js-plotly-plot:has(.heatmaplayer .hm)")
     expect(headline).to_have_text(re.compile("^Slowest host: worker1 in 19 of 19 steps, "))
@@ -423,7 +423,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
 
 
 def test_kernel_stats(page: Page, samples_url: str) -> None:
-    opened(page, f"{address(samples_url, 'Kernel_stats', *GPU_PAIR)}&by=kernel&more=true")
+    opened(page, address(samples_url, "Kernel_stats", *GPU_PAIR, by="kernel", more="true"))
     titles = ("The 15 largest changes of kernel time", "Kernel time by kernel", "Kernel time by use of tensor cores")
     for title in titles:
         expect(chart(page, title).locator(".bars path").first).to_be_attached()
@@ -440,7 +440,7 @@ def test_kernel_stats(page: Page, samples_url: str) -> None:
     settled(page).get_by_role("radio", name="kernel and op").click()
     expect(page.get_by_role("heading", name="Every kernel and op")).to_be_visible()
     assert query(settled(page))["by"] == ["kernel and op"]
-    assert too_wide(page, tables=2, scrolled=1) == []
+    assert too_wide(page, tables=2) == []
     shown, everything = table_csv(page, ROWS_SHOWN), table_csv(page, EVERYTHING)
     assert set(shown["kernel_name"]) == set(everything["kernel_name"])
     copies = table_csv(page, EVERYTHING, 1)
@@ -448,7 +448,7 @@ def test_kernel_stats(page: Page, samples_url: str) -> None:
 
 
 def test_memory(page: Page, samples_url: str) -> None:
-    opened(page, f"{samples_url}/Memory")
+    opened(page, f"{samples_url}/Memory?more=true")
     title, axis = page.locator(".gtitle").first, page.locator(".xtitle").first
     expect(title).to_have_text("Memory in use in one typical step")
     for choice, told, text in (
@@ -483,7 +483,7 @@ def test_memory(page: Page, samples_url: str) -> None:
 
 
 def test_input_pipeline(page: Page, samples_url: str) -> None:
-    opened(page, f"{samples_url}/Input_pipeline")
+    opened(page, f"{samples_url}/Input_pipeline?more=true")
     bars = ".barlayer .point path"
     expect(chart(page, "Step time and input wait").locator(bars)).to_have_count(2 * (22 + 22))
     for title in ("Self time of input ops by category", "largest changes of self time"):
@@ -499,7 +499,7 @@ def test_input_pipeline(page: Page, samples_url: str) -> None:
 
 def test_tf_data(page: Page, samples_url: str) -> None:
     names = ("filters_16_8", "filters_16_8_better_input")
-    opened(page, address(samples_url, "tf_data", *names))
+    opened(page, address(samples_url, "tf_data", *names, more="true"))
     graphs = page.locator(".js-plotly-plot:has-text('xecution')")
     expect(graphs.locator(".gtitle")).to_have_text(
         [f"Slowest execution: baseline {names[0]}", f"Slowest execution: candidate {names[1]}"]

@@ -45,6 +45,7 @@ def test_every_run_has_a_row_the_fastest_first_and_a_header_sorts_them() -> None
     comparison = compare(*map(loaded_run, NAMES))
     app = AppTest.from_function(section, default_timeout=90)
     app.session_state["comparison"] = comparison
+    app.query_params["more_of_all_runs"] = "true"
     app.run()
     assert not app.exception
     rows = table(app)

@@ -70,13 +70,13 @@ def test_each_grouping_sums_to_the_whole(pair: Pair, diff: pd.DataFrame, by: str
 
 def test_kernels_are_grouped_by_op_where_less_than_half_of_the_time_has_a_counterpart_by_name(pair: Pair) -> None:
     """Its libraries choose other kernels for fewer filters; the ops are the same."""
-    why = "Grouped by op: only 37.7 % of the kernel time has a counterpart by kernel name."
+    why = "Grouped by op: only 23.0 % of the kernel time has a counterpart by kernel name."
     assert table(pair).names[0] == "op_name"
     assert why in texts(VIEW, pair)
     assert cards(pair)["Time with a counterpart"] == pytest.approx(1)
     assert table(pair, by="kernel_name").names[0] == "kernel_name"
     assert why not in texts(VIEW, pair, by="kernel_name")
-    assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.377, abs=5e-4)
+    assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.230, abs=5e-4)
     for other in (pair_of(TF_GPU[0], TF_GPU[0]), pair_of(TF_GPU[0])):
         assert table(other).names[0] == "kernel_name"
 

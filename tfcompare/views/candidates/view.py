@@ -62,13 +62,13 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def over_time(pair: Pair, options: Options) -> Iterator[Block]:
-    """Step times of all runs in the order of the captures; the ops that changed, and a table with all runs."""
-    yield Section("All runs", partial(_step_times, pair), is_open=True)
+    """What unfolds: step times of all runs, and the ops that changed, in the order of the captures; a table with all
+    runs."""
     yield Section(MORE_OF_ALL, partial(_more, pair, options))
 
 
 def _more(pair: Pair, options: Options) -> Iterator[Block]:
-    """The ops that changed, in the order of the captures, and a table with all runs."""
+    yield Section("All runs", partial(_step_times, pair), is_open=True)
     yield Section("Changes of all runs", partial(_changes, pair, options), True, ["changes_by"])
     yield Section("All runs beside each other", partial(_beside, pair, options), True, ["beside"])
 
