@@ -18,7 +18,7 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.render import terminal
 from tfcompare.render.shown import Shown
 from tfcompare.views import NAMES
-from tfcompare.views.blocks import Beside, Block, Chart, Section
+from tfcompare.views.blocks import Beside, Block, Chart, FlameGraph, Section
 from tfcompare.views.caveats import caveats
 from tfcompare.views.xla.figures import node_key
 
@@ -51,10 +51,11 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"shares": True}),
+        ("cpu", {"scope": "Host/autoencoder_1/image_1"}),
+        ("cpu", {"scope": "Host/autoencoder_1", "by": "op_type"}),
     ],
     "kernel_stats": [
-        ("gpu", {"by": "op_name"}),
+        ("gpu", {"by": "kernel_name"}),
         ("gpu", {"by": "kernel_and_op"}),
         ("gpu", {"by": "launch"}),
         ("gpu", {"filter": "igemm TRANSPOSE", "by": "kernel_and_op"}),
@@ -118,7 +119,7 @@ IN_OTHER_TESTS = {
     "memory": {"memory", "memory_baseline", "memory_candidate"},
     "tf_data": {"pipeline"},
     "timeline": {"stretch"},
-    "xla": {"program", "by_change", "buffer"},
+    "xla": {"program", "buffer"},
     "hosts": {"by", "every_host", "one_host"},
 }
 """The options that no sample has, or of which no text depends."""
@@ -165,6 +166,7 @@ def parts(pair: str, name: str, *options: tuple[str, Any]) -> list[str]:
     blocks = list(_made(Shown.of(comparison, name, **dict(options))._of_pair(first, every=False)))
     figures = ((chart.name, chart.draw()) for chart in of_kind(flat(blocks), Chart))
     drawn = [f"[{chart}] {about(figure)}" for chart, figure in figures if figure is not None]
+    drawn += [f"[{graph.name}] {graph.title}; {len(graph.draw())} nodes" for graph in of_kind(flat(blocks), FlameGraph)]
     return [*terminal.as_lines(blocks, WIDTH, ROWS).split("\n\n"), *drawn]
 
 

@@ -155,7 +155,7 @@ def findings_by_basis(findings: Sequence[Finding]) -> dict[str, list[str]]:
 
 
 def change(finding: Finding) -> str:
-    """A text like `+5.12 %`; `added` or `removed` if only one run has it."""
+    """A text like `+5.12 %` or `89.0×`; `added` or `removed` if only one run has it."""
     ratio = finding.measured.verdict.ratio
     if ratio in (0, math.inf):
         return "added" if ratio else "removed"
@@ -166,8 +166,8 @@ def interval(finding: Finding) -> str:
     """`+1.20 % to +9.80 %` of a change, `4.10 ms to 4.90 ms` of a value; `exact` if it has no width."""
     measured = finding.measured
     if finding.is_change:
-        low, high = measured.verdict.low, measured.verdict.high
-        ends = [format_percent_change(low), format_percent_change(high)]
+        low, high, ratio = measured.verdict.low, measured.verdict.high, measured.verdict.ratio
+        ends = [format_percent_change(low, ratio), format_percent_change(high, ratio)]
     else:
         low, high = measured.level.low, measured.level.high
         ends = [format_value(low, measured.unit), format_value(high, measured.unit)]

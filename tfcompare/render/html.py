@@ -18,7 +18,8 @@ from string import Template
 from typing import Any
 
 from tfcompare.render.inline import inline, plain
-from tfcompare.render.payload import figure_json, table_json, timeline_json
+from tfcompare.render.payload import figure_json, flame_json, table_json, timeline_json
+from tfcompare.views import canvas
 from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import (
     Beside,
@@ -27,6 +28,7 @@ from tfcompare.views.blocks import (
     Chart,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Report,
@@ -37,6 +39,7 @@ from tfcompare.views.blocks import (
     Verdict,
     without_interaction,
 )
+from tfcompare.views.flame import component as flame
 from tfcompare.views.key_figures import card_texts
 from tfcompare.views.timeline import component as timeline
 
@@ -59,7 +62,7 @@ def as_html(report: Report) -> str:
         from plotly.offline import get_plotlyjs
 
         library = get_plotlyjs()
-    script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
+    script = "\n".join([canvas.script(), timeline.script(), flame.script(), *(_asset(name) for name in _SCRIPTS)])
     hashes = [hashlib.sha256(text.encode()).digest() for text in (script, library) if text]
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes)
     policy = (
@@ -68,7 +71,11 @@ def as_html(report: Report) -> str:
     )
     data = json.dumps({"blocks": payload, "config": style.CONFIG}, allow_nan=False)
     parts = {"title": html.escape(report.title), "about": html.escape(report.about), "script": script}
-    parts |= {"policy": policy, "body": "\n".join(body), "style": _asset("report.css") + timeline.style()}
+    parts |= {
+        "policy": policy,
+        "body": "\n".join(body),
+        "style": _asset("report.css") + timeline.style() + flame.style(),
+    }
     return _DOCUMENT.substitute(parts, payload=_pack(data), library=_pack(library))
 
 
@@ -118,7 +125,7 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
         return f"<pre><code>{_code(block)}</code></pre>"
-    if isinstance(block, Chart | Table | Timeline):
+    if isinstance(block, Chart | FlameGraph | Table | Timeline):
         return _drawn_figures(block, payload)
     fixed = without_interaction(block)
     return "" if fixed is None else _block(fixed, payload)
@@ -166,7 +173,7 @@ def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
     return f'<tr class="{tone}"><th>{name}</th>{cells}</tr>'
 
 
-def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
+def _drawn_figures(block: Chart | FlameGraph | Table | Timeline, payload: list[dict[str, Any]]) -> str:
     """An empty element, which the script fills when it is seen."""
     number = len(payload)
     if isinstance(block, Chart):
@@ -179,6 +186,12 @@ def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]
         title = html.escape(drawn.layout.title.text or block.name)
         look = f'role="img" aria-label="{title}" style="min-height:{height}px"'
         return f'<div class="wide"><div class="chart" data-block="{number}" {look}></div></div>'
+    if isinstance(block, FlameGraph):
+        graph = flame_json(block)
+        if graph is None:
+            return f"<p{_QUIET}>{inline(block.nothing)}</p>" if block.nothing else ""
+        payload.append({"kind": "flame", **graph})
+        return f'<div data-block="{number}"></div>'
     if isinstance(block, Timeline):
         payload.append({"kind": "timeline", **timeline_json(block)})
         return f'<div data-block="{number}"></div><p class="quiet" id="span-{number}"></p>'

@@ -33,8 +33,6 @@ _UNCHANGED = 0.01
 """Of a share that is itself tiny, a smaller part is as good as none."""
 _TINY_SHARE = 1e-3
 """Two decimals of a smaller one, in percent, are less than two digits."""
-SMALLEST_RATIO = 10
-"""From this ratio on, the ratio itself is easier to read than a percentage of four digits."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ def change_text(figure: KeyFigure) -> str:
         return _points_text(figure.baseline, figure.candidate)
     if math.isnan(figure.baseline) or figure.baseline <= 0:
         return ""
-    ratio = figure.candidate / figure.baseline
-    return format_ratio(ratio) if ratio >= SMALLEST_RATIO else format_percent_change(ratio)
+    return format_percent_change(figure.candidate / figure.baseline)
 
 
 def points_text(change: float) -> str:

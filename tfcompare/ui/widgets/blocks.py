@@ -18,6 +18,7 @@ from tfcompare.ui.widgets.table_layout import (
     NARROW_PAGE_PIXELS,
     PADDING_PIXELS,
     PAGE_PIXELS,
+    letters_of,
 )
 from tfcompare.units import format_ratio
 from tfcompare.views.blocks import Facts, Items, Text, Verdict
@@ -50,9 +51,14 @@ def show_text(block: Text) -> None:
     elif block.look == "notice":
         st.info(block.text)
     elif block.clears:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(block.text, width="content")
-            st.button("Show all", key=f"clear {block.clears}", on_click=partial(clear, block.clears))
+        st.button(
+            block.text,
+            key=f"clear {block.clears}",
+            help="Show all",
+            on_click=partial(clear, block.clears),
+            icon=":material/close:",
+            icon_position="right",
+        )
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
@@ -144,7 +150,7 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
     names = [innermost_first(str(name)) for name in frame[labels[0]]]
-    letters = [max(map(_letters, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
+    letters = [max(map(letters_of, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
     pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
     pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
@@ -165,14 +171,6 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     if facts.note:
         st.caption(facts.note)
     return chosen if chosen in ids else None
-
-
-def _letters(text: str) -> float:
-    """How many average letters wide a text is: punctuation of shapes, intervals and names is half as wide."""
-    return len(text) - sum(map(text.count, _HALF_AS_WIDE)) / 2
-
-
-_HALF_AS_WIDE = ",.[]() "
 
 
 def _fitting_columns(facts: Facts) -> list[int]:

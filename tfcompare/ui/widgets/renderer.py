@@ -27,6 +27,7 @@ from tfcompare.ui.widgets.blocks import (
     show_verdicts,
 )
 from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.flame import show_flame_graph
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import Shown, sortable
@@ -38,6 +39,7 @@ from tfcompare.views.blocks import (
     Choose,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Link,
@@ -83,8 +85,11 @@ class Renderer:
         The blocks are listed again after each group of widgets; they are of the same kinds whatever is chosen.
         """
         known = declared(of.options)
-        options = preset(known, self.subject, of.options())
-        blocks = list(of.make(self.subject, options))
+        self._show_with_options(known, preset(known, self.subject, of.options()), partial(of.make, self.subject))
+
+    def _show_with_options(self, known: Sequence[Option], options: Any, make: Callable[[Any], Iterable[Block]]) -> None:
+        """The blocks that `make` lists for the options, with the widgets of those; what is unfolded has its own."""
+        blocks = list(make(options))
         for position in range(len(blocks)):
             block = blocks[position]
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
@@ -97,8 +102,19 @@ class Renderer:
                     elif isinstance(block, Choose) and block.first:
                         self.show(block.first)
                     options = choose(known, names, self.subject, options)
-                blocks = list(of.make(self.subject, options))
-            self.show(blocks[position])
+                blocks = list(make(options))
+            if isinstance(block, Section) and block.unfolds:
+                within = partial(_blocks_within, make, position)
+                self._unfold(block, partial(self._show_with_options, known, options, within))
+            else:
+                self.show(blocks[position])
+
+    def _unfold(self, section: Section, show: Callable[[], None]) -> None:
+        """What takes time to make, in an expander that makes it when it is opened, as the address says."""
+        expander = st.expander(section.title, key=section.address, on_change="rerun", bind="query-params")
+        with expander:
+            if expander.open:
+                show()
 
     def show_all(self, blocks: Iterable[Block]) -> None:
         """Blocks, one below the other."""
@@ -123,6 +139,8 @@ class Renderer:
             drawn = draw(self.subject, block.name, make, block.on, is_narrow(), chooses=block.chooses)
             if not drawn and block.nothing:
                 st.info(block.nothing)
+        elif isinstance(block, FlameGraph):
+            show_flame_graph(self.subject, block)
         elif isinstance(block, Live):
             self.live[block.name](self.subject, *block.arguments)
         elif isinstance(block, Links):
@@ -142,6 +160,8 @@ class Renderer:
         elif section.is_open:
             st.subheader(section.title, anchor=False, help=section.help or None)
             within.show_all(section.blocks)
+        elif section.unfolds:
+            self._unfold(section, lambda: within.show_all(section.blocks))
         else:
             with st.expander(section.title):
                 within.show_all(section.blocks)
@@ -156,7 +176,8 @@ class Renderer:
                 st.caption(opens.hint)
                 self._open(opens, chosen, table.address)
             return
-        with st.container(horizontal=True, vertical_alignment="center"):
+        heading = st.container(horizontal=True, vertical_alignment="center")
+        with heading:
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
             if self.is_within:
                 st.markdown(f"#### {table.title}", width="content", help=hint)
@@ -167,19 +188,27 @@ class Renderer:
                 switch = table.switch or f"all_columns_{table.address}".strip("_")
                 every = st.toggle("All columns", key=switch, bind="query-params")
         if table.rows.empty:
+            self._menu(table, heading)
             st.info(table.nothing or "There are no rows.")
             return
         rows, columns = table.in_file(table.columns_of(table.every if every else table.names))
         numbered, key = rows.assign(**{_POSITION: range(len(rows))}), f"{table.name} {table.title} {every}"
         ordered, chosen = self._sortable(table, numbered, columns, key)
         cells = as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns])
-        with st.container(horizontal=True):
+        with heading:
             if isinstance(self.subject, Pair):
                 _file_buttons(self.subject, table, cells)
             else:
                 csv_of_rows(cells, f"{table.name}.csv", f"{table.name}_csv")
+        self._menu(table, heading)
         if opens:
             self._open(opens, chosen, table.address)
+
+    def _menu(self, table: Table, heading: DeltaGenerator) -> None:
+        """What else can be done with the table, behind a button at the end of its heading."""
+        if table.menu is not None:
+            with heading, st.popover("⋮", type="tertiary", help="More that can be done with this table"):
+                self.show(table.menu)
 
     def _sortable(
         self, table: Table, rows: pd.DataFrame, columns: Sequence[Shown], key: str
@@ -192,6 +221,12 @@ class Renderer:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
         if chosen is not None and opens.details and (details := opens.details(chosen)) is not None:
             open_details(details.title, lambda: self.show_all(details.blocks), address=address)
+
+
+def _blocks_within(make: Callable[[Any], Iterable[Block]], position: int, options: Any) -> list[Block]:
+    """The blocks of the section at this position."""
+    section = list(make(options))[position]
+    return section.blocks if isinstance(section, Section) else []
 
 
 def _show_simple(block: Block) -> None:
@@ -278,15 +313,16 @@ def open_details(name: str, show: Callable[[], None], *, address: str = "") -> N
 
 
 def _file_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
-    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them."""
+    """A menu of two files: the rows and columns of the table, in its order, and all of them."""
     name = file_stem(" ".join([table.name, *(run.name for _, run in pair.shown)]))
     key = f"{table.name}_csv"
     if pair.is_single:
         cells = cells.rename(columns=lambda column: column.removesuffix("_baseline"))
-    csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
     meaning = "Every row and column of all candidates, without any filter, as `tfcompare diff` writes them"
     label, make = "CSV: ungrouped, all columns", lambda: spreadsheet_csv(everything(pair, table))
-    file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
+    with st.popover("CSV", icon=":material/download:", type="tertiary"):
+        csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
+        file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
 
 
 def everything(pair: Pair, table: Table) -> pd.DataFrame:
