@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfcompare.render.inline import plain
 from tfcompare.render.text_table import TextColumn, Tone, render, terminal_width, tone_of
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, text_of
@@ -94,7 +95,7 @@ def _explanations(findings: Findings, judgement: Judgement) -> list[Finding]:
 def _notes(findings: Findings) -> list[str]:
     from tfcompare.views.steps.verdict_words import check_notes  # imports numpy
 
-    return check_notes(findings.pair)
+    return list(map(plain, check_notes(findings.pair)))
 
 
 def _last_lines(judgement: Judgement) -> list[str]:

@@ -107,8 +107,10 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return f'<div class="beside">{"".join(f"<div>{part}</div>" for part in parts if part.strip())}</div>'
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
-        basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
-        return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{basis}'
+        note = f"<p{_QUIET}>{inline(block.note)}</p>\n" if block.note else ""
+        behind = inline(" ".join(block.behind))
+        basis = f"<details><summary>How sure?</summary><p{_QUIET}>{behind}</p></details>" if behind else ""
+        return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{note}{basis}'
     if isinstance(block, Text):
         return f"<p{_QUIET if block.look == 'quiet' else ''}>{inline(block.text)}</p>"
     if isinstance(block, Items):
@@ -120,7 +122,9 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         ]
         return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
     if isinstance(block, Cards):
-        return f'<div class="cards">{"".join(_cards(block))}</div>'
+        shown = f'<div class="cards">{"".join(_cards(block))}</div>'
+        every = f"<details><summary>{block.others}</summary>{_facts(block.facts)}</details>"
+        return f"{shown}\n{every}" if block.others else shown
     if isinstance(block, Facts | Judgements):
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
@@ -144,7 +148,7 @@ def _code(block: Code) -> str:
 
 
 def _cards(block: Cards) -> Iterator[str]:
-    for figure in block.figures:
+    for figure in block.first:
         value, change, before = card_texts(figure)
         tone = figure.judgement if figure.judgement in ("better", "worse") else "neutral"
         below = f'<div class="change {tone}">{html.escape(change)}</div>' if change else ""

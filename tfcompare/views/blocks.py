@@ -12,7 +12,7 @@ from tfcompare.compare.diff import PER_RUN, SumsPer
 from tfcompare.text import capitalized
 from tfcompare.units import MISSING, format_ratio
 from tfcompare.views.columns import Shown, shown, shown_alone, single_run_columns
-from tfcompare.views.key_figures import KeyFigure, row_texts, value_text
+from tfcompare.views.key_figures import KeyFigure, first_of, row_texts, value_text
 from tfcompare.views.verdict_marks import Judged, Tone, word_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Finding:
 class Verdict:
     """The first lines: a `badge` in a few words with its `tone`, the answer, and sentences on what it is based on.
 
-    `help` says what is judged, `details` how sure the verdict is, for those who want to know.
+    `note` is the one of these sentences that tells what to do next or to keep in mind, empty for none. Where there is
+    room for a screen only, the others are behind a help icon, with `help`, which says what is judged, and `details` on
+    how sure the verdict is.
     """
 
     badge: str
@@ -58,6 +60,12 @@ class Verdict:
     findings: Sequence[Finding] = ()
     help: str = ""
     details: str = ""
+    note: str = ""
+
+    @property
+    def behind(self) -> list[str]:
+        """The sentences of the basis without the note."""
+        return [one for one in self.basis if one != self.note]
 
     @property
     def sentences(self) -> list[str]:
@@ -118,10 +126,24 @@ class Facts:
 
 @dataclass(frozen=True)
 class Cards:
-    """Key figures of the sides that are called `sides`; of a run alone, without a baseline."""
+    """Key figures of the sides that are called `sides`; of a run alone, without a baseline.
+
+    Where figures are drawn as cards, those that are not among the `first` are behind `others`, which is the name of a
+    table of all; empty where there are none.
+    """
 
     figures: Sequence[KeyFigure]
     sides: Sequence[str]
+
+    @property
+    def first(self) -> list[KeyFigure]:
+        """The figures that are seen first."""
+        return first_of(self.figures)
+
+    @property
+    def others(self) -> str:
+        """`All 9 figures`, where there are more than the first."""
+        return f"All {len(self.figures)} figures" if len(self.first) < len(self.figures) else ""
 
     @property
     def facts(self) -> Facts:

@@ -36,12 +36,13 @@ _DIFF_BACKGROUNDS = {"-": "rgb(221 107 0 / 18%)", "+": "rgb(43 123 214 / 18%)"}
 
 
 def show_verdict(found: Verdict) -> None:
-    """The badge and the answer, in one line if there is room, and what it is based on."""
+    """The badge and the answer, in one line if there is room, and what to keep in mind; what it is based on as help."""
     colour = "blue" if "better" in found.tone else "orange" if "worse" in found.tone else "gray"
     badge = f":{colour}-badge[{found.badge}] " if found.badge else ""
-    st.markdown(f"### {badge}{found.headline}", help=found.help or None)
-    if found.basis:
-        st.caption(" ".join(found.basis), help=found.details or None)
+    behind = "\n\n".join(filter(None, [*found.behind, found.details, found.help]))
+    st.markdown(f"### {badge}{found.headline}", help=behind or None)
+    if found.note:
+        st.caption(found.note)
 
 
 def show_text(block: Text) -> None:
@@ -125,13 +126,14 @@ def show_small_table(facts: Facts) -> None:
 
 def show_items(items: Items) -> None:
     """One-liners that unfold; those beyond the first behind one more."""
-    for line, more in items.items[:MOST_ITEMS]:
-        with st.expander(line.replace(" %", f"{NO_BREAK}%")):
-            st.markdown(more)
-    if others := items.items[MOST_ITEMS:]:
-        with st.popover(f"{len(others)} more", type="tertiary"):
-            for line, more in others:
-                st.markdown(f"**{line}**\n\n{more}")
+    with st.container(gap="xsmall"):
+        for line, more in items.items[:MOST_ITEMS]:
+            with st.expander(line.replace(" %", f"{NO_BREAK}%")):
+                st.markdown(more)
+        if others := items.items[MOST_ITEMS:]:
+            with st.popover(f"{len(others)} more", type="tertiary"):
+                for line, more in others:
+                    st.markdown(f"**{line}**\n\n{more}")
 
 
 def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None:

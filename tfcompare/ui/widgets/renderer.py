@@ -236,7 +236,7 @@ def _show_simple(block: Block) -> None:
     elif isinstance(block, Verdict):
         show_verdict(block)
     elif isinstance(block, Cards):
-        cards(block.figures)
+        cards(block)
     elif isinstance(block, Judgements):
         show_verdicts(block.rows)
     elif isinstance(block, Items):
@@ -262,16 +262,24 @@ CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {"better": "blue", "worse": "orange"}
 
 
-def cards(figures: Sequence[KeyFigure]) -> None:
-    """Show the key figures, each with its change, in cards that have room for the longest label, value and change."""
+def cards(block: Cards) -> None:
+    """Show the first key figures, each with its change, in cards that have room for the longest label, value and
+    change; all of them, and what the others mean, behind a button."""
+    figures = block.first
     labels = max((len(figure.label) for figure in figures), default=0)
     values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
     changes = max((len(change_text(one) + before_text(one)) for one in figures if one.has_baseline), default=0)
     change = CHANGE_PADDING_PIXELS + round(changes * CHANGE_LETTER_PIXELS) if changes else 0
     pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values, change)
-    with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
+    cells = len(figures) + bool(block.others)
+    with st.grid(max(cells, FEWEST_IN_A_ROW), min_column_width=pixels, gap="xsmall"):
         for figure in figures:
             _card(figure)
+        if block.others:
+            with st.popover(block.others, type="tertiary"):
+                show_small_table(block.facts)
+                others = [one for one in block.figures if one not in figures]
+                st.caption("\n\n".join(f"**{one.label}:** {one.meaning}" for one in others))
 
 
 def _pixels(value: str) -> int:
