@@ -122,7 +122,7 @@ def _of_program(found: Sequence[FoundRun], large: Sequence[Program], baseline: s
         offered = sorted(large)
         texts, usual = [program.text for program in offered], offered.index(chosen)
         bound: dict[str, Any] = {"key": "program", "bind": "query-params", "help": _NAMING}
-        chosen = offered[texts.index(st.selectbox("Program", texts, usual, width=230, **bound))]
+        chosen = offered[texts.index(st.selectbox("Program", texts, usual, width=420, **bound))]
     return [run for run in found if programs[run.id] == chosen]
 
 
