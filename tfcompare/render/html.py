@@ -174,7 +174,8 @@ def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]
         if drawn is None:
             return f"<p{_QUIET}>{inline(block.nothing)}</p>" if block.nothing else ""
         figure = figure_json(drawn)
-        payload.append({"kind": "chart", "figure": figure})
+        narrow = {} if block.draw_narrow is None else {"narrow": figure_json(block.draw_narrow())}
+        payload.append({"kind": "chart", "figure": figure, **narrow})
         height = int(figure["layout"].get("height", 400))
         title = html.escape(drawn.layout.title.text or block.name)
         look = f'role="img" aria-label="{title}" style="min-height:{height}px"'

@@ -1,6 +1,7 @@
 // Fills the report: charts, tables and timelines when they are first seen, again in other colours, and for paper.
 
 const PAPER_PIXELS = 690;
+const NARROW_PIXELS = 480; // of a chart: less is a phone, or half of a small window
 const shown = new Map();
 
 const { blocks, config } = JSON.parse(await unpack(document.getElementById("payload").textContent));
@@ -11,8 +12,12 @@ async function show(element) {
   shown.set(element, null);
   if (block.kind === "chart") {
     await loadPlotly();
-    shown.set(element, () => drawChart(element, block.figure, config));
-    await drawChart(element, block.figure, config);
+    const draw = () => {
+      const isNarrow = block.narrow && element.clientWidth < NARROW_PIXELS;
+      return drawChart(element, isNarrow ? block.narrow : block.figure, config);
+    };
+    shown.set(element, draw);
+    await draw();
   } else if (block.kind === "table") drawTable(element, block);
   else shown.set(element, showTimeline(element, block));
 }
