@@ -16,6 +16,7 @@ export const SCRIPTS = {
   timeline: [...TIMELINE, "ui/widgets/timeline.js"],
   report: [...TIMELINE, ...listedIn("render/html.py", "render/assets/")],
   perfetto: ["ui/widgets/perfetto.js"],
+  copy: ["ui/frame/copy.js"],
 };
 
 export const joined = (files) => files.map(read).join("\n");
