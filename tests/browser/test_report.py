@@ -32,6 +32,25 @@ def test_all_of_a_report_is_drawn_offline_in_silence(names: tuple[str, str], bro
         page.wait_for_function("document.documentElement.scrollWidth === 390")
 
 
+BEYOND = """async () => {
+    const end = element => element.getBoundingClientRect().right
+    const isCut = text => end(text) > end(text.closest(".chart")) + 1
+    for (let frames = 600; ; frames--) {  // a chart that was widened is drawn again
+        const cut = [...document.querySelectorAll(".chart text")].filter(isCut)
+        if (!cut.length || !frames) return cut.map(text => text.textContent)
+        await new Promise(requestAnimationFrame)
+    }
+}"""
+
+
+def test_on_a_phone_no_text_of_a_chart_is_cut_off(browser: Browser, tmp_path: Path) -> None:
+    phone = {"width": 390, "height": 844}
+    with read_offline(browser, report(compared_runs(*CPU_PAIR)), tmp_path, viewport=phone) as page:
+        unfolded(page)
+        assert page.evaluate(BEYOND) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_colours_follow_the_reader_and_paper_is_light(browser: Browser, tmp_path: Path) -> None:
     with read_offline(browser, report(compared_runs(*CPU_PAIR)), tmp_path, color_scheme="dark") as page:
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")

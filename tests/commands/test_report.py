@@ -24,13 +24,13 @@ def test_the_suffix_chooses_the_format(tmp_path: Path, tfcompare) -> None:
 def test_without_a_file_it_is_printed_and_says_how_to_make_it_again(tfcompare) -> None:
     status, printed, _ = tfcompare(*ALONE, "--format", "markdown")
     assert (status, printed.startswith("### filters_16_8\n")) == (0, True)
-    assert f"tfcompare report {AFTER} --steps 5:20 -o report.md" in printed
+    assert f"tfcompare report {AFTER} --steps 5:20 -o report.html" in printed
 
 
 def test_a_redacted_report_names_no_place(tfcompare) -> None:
     status, printed, _ = tfcompare(*ALONE, "--format", "markdown", "--redact")
     assert (status, "filters" in printed, str(Path(AFTER).parent) in printed) == (0, False, False)
-    assert "tfcompare report BASELINE --steps 5:20 -o report.md --redact" in printed
+    assert "tfcompare report BASELINE --steps 5:20 -o report.html --redact" in printed
 
 
 def test_the_command_in_a_redacted_report_names_no_host(tfcompare) -> None:

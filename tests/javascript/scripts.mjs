@@ -19,6 +19,7 @@ export const SCRIPTS = {
   flame: [...FLAME, "ui/widgets/arrow.js", "ui/widgets/flame.js"],
   report: [...new Set([...TIMELINE, ...FLAME]), ...listedIn("render/html.py", "render/assets/")],
   perfetto: ["ui/widgets/perfetto.js"],
+  copy: ["ui/frame/copy.js"],
 };
 
 export const joined = (files) => files.map(read).join("\n");

@@ -13,7 +13,7 @@ from tests.report.example_notebook import code_cells, executed, html_of, is_figu
 from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
 from tfcompare.comparison import Comparison, compare
-from tfcompare.render.report import contents, for_pull_request, title_of
+from tfcompare.render.report import contents, report, title_of
 from tfcompare.views.blocks import (
     Block,
     Cards,
@@ -69,16 +69,29 @@ def test_every_chart_of_a_view_is_in_the_report_and_every_chart_is_in_a_view() -
 
 
 def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
-    said = for_pull_request(compared_runs(*CPU)).splitlines()
-    assert said[0] == "### B filters_16_8 compared with A filters_512_128"
+    text = report(compared_runs(*CPU), "markdown", command=["tfcompare", "report", "logs/a b"])
+    title, verdict, budget, figures, changes, more, basis, full, _ = text.rstrip("\n").split("\n\n")
+    assert title == "### B filters_16_8 compared with A filters_512_128"
     assert (
         "`B` is 20× faster than `A` (14×–26×, one capture each): 10.9 ms vs 213 ms per step; its convolutions have "
-        in said[2]
+        in verdict
     )
-    assert any(line.startswith("**−202 ms per step** = −201 ms host compute") for line in said)
-    assert len(said) < 40
-    several = for_pull_request(of_several())
+    assert budget.startswith("**−202 ms per step** = −201 ms host compute")
+    assert "| Step time | 213 ms | 10.9 ms | −202 ms | 0.0513× |" in figures
+    assert len(figures.splitlines()) <= 2 + 5
+    header, _, *rows = changes.splitlines()
+    assert (header, len(rows)) == ("| Largest changes, self time per step | Change | Ratio | Verdict |", 3)
+    assert more == "342 more ops changed."
+    assert basis.startswith("95 % confidence interval of the ratio")
+    assert full == "Full report: `tfcompare report 'logs/a b'`"
+    several = report(of_several(), "markdown")
     assert "#### B filters_16_8_again" in several and "#### C filters_16_8_better_input" in several
+
+
+def test_a_comment_on_a_pull_request_says_what_differs_in_a_line() -> None:
+    lines = report(compared_runs("jax_filters_128_32", "jax_filters_16_8"), "markdown").splitlines()
+    (line,) = [line for line in lines if " instructions differ: " in line]
+    assert line.startswith("`jit_train_step`: ") and line.endswith(". Also: Inputs of jit_train_step.")
 
 
 def test_the_answer_comes_first() -> None:

@@ -48,8 +48,6 @@ def test_markdown_has_the_answer_what_a_check_found_on_top_and_no_charts() -> No
     assert text.startswith("### B filters_16_8 compared with A filters_512_128\n")
     assert text.index("Check FAILED") < text.index("`B` is 20× faster than `A` ")
     assert "step_time\\>+5%" in text and "because" in text
-    assert "| Step time | 213 ms | 10.9 ms | −202 ms | 0.0513× |" in text
-    assert len(text) < 20_000
     assert json.loads(report(compared_runs(*CPU), "json", checked=checked))["check"] == {"passed": False}
 
 
@@ -117,6 +115,9 @@ def test_a_redacted_report_has_no_names_of_runs_and_hosts_whatever_else_they_mea
     found = texts_of(without_names(name), form)
     for secret in ("my_slow.run", "/home/ada", "ada", "worker0", "worker1", f"{name}0", f"{name}1"):
         assert secret not in found, secret
+    if form == "markdown":  # which is short
+        assert "`host 5` is the slowest host" in found
+        return
     assert "host 2" in found and "host_b.xplane.pb" in found
     assert "Average step" in found or '"per": "step"' in found
 

@@ -69,6 +69,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 def all_rows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tfcompare.views.answer.TOP", len(OUTCOMES))
+        patch.setattr("tfcompare.render.report.CHANGES_IN_SHORT", len(OUTCOMES))
         yield
 
 

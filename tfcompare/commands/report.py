@@ -1,8 +1,8 @@
 """Write a report on one run, or on what changed from a baseline to one or more candidates.
 
 An HTML report is one file with charts, tables and the timeline of a typical step. It needs no network: open it, attach
-it, keep it as an artefact of continuous integration, print it. Markdown is for a comment on a pull request, JSON has
-every figure in full precision, for programs.
+it, keep it as an artefact of continuous integration, print it. Markdown is about 20 lines for a comment on a pull
+request, JSON has every figure in full precision, for programs.
 
 Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
 captures of one program by their names (run-1, run-2, …); with --store, a run of that store.
@@ -68,10 +68,11 @@ def write(text: str, path: Path | None) -> None:
 
 
 def _command(arguments: argparse.Namespace, form: str) -> list[str]:
-    """The words that make the report again; with `--redact` without places, and the other names of a redacted one."""
+    """The words that make the report again, of Markdown the full one; with `--redact` without places, and the other
+    names of a redacted one."""
     words = words_of(arguments)
     if arguments.redact:
         words = ["BASELINE", *(["CANDIDATE"] * len(arguments.candidates)), *options_of(arguments, places=False)]
-    default = {"html": "report.html", "markdown": "report.md", "json": "report.json"}[form]
-    words += ["-o", default if arguments.redact or not arguments.out else str(arguments.out)]
+    is_given = arguments.out is not None and form == "html" and not arguments.redact
+    words += ["-o", str(arguments.out) if is_given else "report.html"]
     return [*words, "--redact"] if arguments.redact else words

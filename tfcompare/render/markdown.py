@@ -1,4 +1,4 @@
-"""A report as Markdown, for a comment on a pull request: all that answers at once, and details folded."""
+"""A report as Markdown: all that is open at once, and details folded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
         yield from (line for one in block.blocks for line in _lines(one, rows))
     elif isinstance(block, Verdict):
         yield f"**{block.badge} · {block.headline}**" if block.badge else f"**{block.headline}**"
-        yield " ".join(block.basis)
+        yield from filter(None, [" ".join(block.basis)])
     elif isinstance(block, Text):
         yield block.text
     elif isinstance(block, Items):

@@ -25,13 +25,15 @@ from tfcompare.render.redaction import redacted
 from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.units import MISSING
-from tfcompare.views.answer import answer
-from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Table, Text
+from tfcompare.views import answer
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Items, Report, Section, Table, Text
 from tfcompare.views.candidates import view as candidates
-from tfcompare.views.caveats import caveats, environment
+from tfcompare.views.caveats import beside_the_answer, environment
 from tfcompare.views.columns import in_words
 from tfcompare.views.registry import views
 from tfcompare.views.steps import view as overview
+from tfcompare.views.steps import what_differs
+from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.verdict_marks import Tone
 from tfcompare.views.view import charts_of
 
@@ -44,6 +46,9 @@ _ONLY_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXD
 DIGEST_LETTERS = 12
 MOST_CHANGES = 10
 """Ops that are named first: more than on a page, where others are a click away."""
+MOST_FIGURES = 5
+CHANGES_IN_SHORT = 3
+"""Ops in the short text, so that it is about 20 lines."""
 
 
 def form_of(path: Path | None) -> Format:
@@ -79,11 +84,6 @@ def write(text: str, path: Path) -> None:
         arriving.unlink(missing_ok=True)
 
 
-def for_pull_request(comparison: Pairs) -> str:
-    """The answer as Markdown, short enough for a comment on a pull request."""
-    return as_text(brief(comparison))
-
-
 def report(
     comparison: Pairs,
     form: Format = "html",
@@ -93,7 +93,7 @@ def report(
     checked: Checked | None = None,
     redact: bool = False,
 ) -> str:
-    """The report on a comparison, or on a run alone, as text.
+    """The report on a comparison, or on a run alone, as text; as Markdown only what a comment on a pull request needs.
 
     `command` are the words of the command that makes it again, `words` the runs as they are typed in commands, by
     default their ids; `checked` stands above the verdicts. `redact` removes names of runs, hosts and users, paths and
@@ -105,8 +105,8 @@ def report(
         comparison = redacted(comparison)
     if form == "json":
         return _as_json(comparison, words or [run.id for run in comparison.runs], checked)
-    found = contents(comparison, command=command, checked=checked)
-    return as_html(found) if form == "html" else as_text(found)
+    make, render = (contents, as_html) if form == "html" else (brief, as_text)
+    return render(make(comparison, command=command, checked=checked))
 
 
 def _as_json(comparison: Pairs, words: Sequence[str], checked: Checked | None) -> str:
@@ -151,17 +151,41 @@ def contents(comparison: Pairs, *, command: Sequence[str] = (), checked: Checked
     return Report(title_of(comparison), sections, about)
 
 
-def brief(comparison: Pairs) -> Report:
-    """What a comment on a pull request says: the answer on each candidate, and the caveats."""
-    pairs = pairs_of(comparison)
-    sections = [
-        Section(_names_with_letters(comparison)[one.position], list(answer(one)), is_open=True) for one in pairs
-    ]
-    if len(pairs) == 1:
-        sections = [replace(sections[0], title="")]
-    if found := caveats(comparison):
-        sections.append(_caveats(found, is_open=False))
+def brief(comparison: Pairs, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
+    """What a comment on a pull request says, in about 20 lines for each candidate; parameters as of `report`."""
+    pairs, names = pairs_of(comparison), _names_with_letters(comparison)
+    sections = [_of_check(checked)] if checked is not None else []
+    sections += [Section(names[one.position] if len(pairs) > 1 else "", list(_in_short(one)), True) for one in pairs]
+    if checked is not None:
+        sections += _basis_of_check(checked)
+    if command:
+        sections.append(Section("", [Text(f"Full report: {as_code(text_of(shlex.join(command)))}")], is_open=True))
     return Report(title_of(comparison), sections, f"tfcompare {__version__}")
+
+
+def _in_short(pair: Pair) -> Iterator[Block]:
+    """The verdict, where the change comes from, key figures, the largest changes, what differs, and how sure it is."""
+    verdict = answer.verdict(pair)
+    yield replace(verdict, basis=())
+    found = attribution_of(pair)
+    if found.waterfall is not None and not pair.is_single and not pair.are_unrelated:
+        yield Text(found.sentence)
+    cards = [block for block in answer.figures(pair) if isinstance(block, Cards)]
+    yield from (replace(block, figures=block.figures[:MOST_FIGURES]) for block in cards)
+    yield from map(_without_optional, answer.changes(pair, CHANGES_IN_SHORT))
+    if line := what_differs.in_a_line(pair):
+        yield Text(line)
+    yield from map(Text, verdict.basis[:1])
+
+
+def _without_optional(block: Block) -> Block:
+    """A table without the columns that are left out where room is scarce; other blocks as they are."""
+    if not isinstance(block, Facts):
+        return block
+    left = [i for i in range(len(block.header)) if i not in block.optional]
+    header, *rows = ([row[i] for i in left] for row in (block.header, *block.rows))
+    numbers = [place for place, i in enumerate(left) if i in block.numbers]
+    return replace(block, header=header, rows=rows, numbers=numbers, optional=())
 
 
 def title_of(comparison: Pairs) -> str:
@@ -182,13 +206,8 @@ def _sections(
     comparison: Pairs, pairs: Sequence[Pair], command: Sequence[str], checked: Checked | None
 ) -> Iterator[Section]:
     if checked is not None:
-        tones: list[Tone] = ["worse" if row[-1] == "failed" else "neutral" for row in checked.rows]
-        blocks: list[Block] = [Facts(checked.header, checked.rows, (1, 2, 3, 4), tones)]
-        if checked.undecided:
-            blocks.append(Items([(as_markdown(line), "") for line in checked.undecided]))
-        yield Section(checked.result, blocks, is_open=True)
-    found = caveats(comparison)
-    is_hard = any(one.is_hard for pair in pairs for one in pair.mismatches)
+        yield _of_check(checked)
+    found = beside_the_answer(comparison)
     several = len(pairs) > 1
     if several:
         yield Section("All candidates", all_candidates(pairs), is_open=True)
@@ -196,17 +215,30 @@ def _sections(
         first, *others = sections_of(pair)
         yield replace(first, title=_names_with_letters(comparison)[pair.position] if several else "")
         if found and pair is pairs[0] and not several:
-            yield _caveats(found, is_open=is_hard)
+            yield _caveats(found)
         for one in others:
             title = f"{pair.letters[-1]}: {one.title}" if several else one.title
             yield Section(title, one.blocks, is_open=one.is_open and not several)
     if found and several:
-        yield _caveats(found, is_open=is_hard)
-    if checked is not None and checked.basis:
-        yield Section("Basis of the check", [Items([(as_markdown(line), "") for line in checked.basis])])
+        yield _caveats(found)
+    if checked is not None:
+        yield from _basis_of_check(checked)
     yield Section("What was compared", compared(comparison))
     if command:
         yield Section("Make it again", [Code(text_of(shlex.join(command)))])
+
+
+def _of_check(checked: Checked) -> Section:
+    tones: list[Tone] = ["worse" if row[-1] == "failed" else "neutral" for row in checked.rows]
+    blocks: list[Block] = [Facts(checked.header, checked.rows, (1, 2, 3, 4), tones)]
+    if checked.undecided:
+        blocks.append(Items([(as_markdown(line), "") for line in checked.undecided]))
+    return Section(checked.result, blocks, is_open=True)
+
+
+def _basis_of_check(checked: Checked) -> list[Section]:
+    lines = [(as_markdown(line), "") for line in checked.basis]
+    return [Section("Basis of the check", [Items(lines)])] if lines else []
 
 
 def sections_of(pair: Pair) -> Iterator[Section]:
@@ -228,8 +260,8 @@ def sections_of(pair: Pair) -> Iterator[Section]:
             yield Section(view.title, list(view.blocks(pair)), is_open=view.name == "timeline")
 
 
-def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
-    return Section(f"Caveats ({len(found)})", [Items([(sentence, "") for sentence in found])], is_open=is_open)
+def _caveats(found: Sequence[str]) -> Section:
+    return Section(f"Caveats ({len(found)})", [Items([(sentence, "") for sentence in found])])
 
 
 def all_candidates(pairs: Sequence[Pair]) -> list[Block]:

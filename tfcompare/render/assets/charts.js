@@ -18,9 +18,30 @@ function template() {
   };
 }
 
-function drawChart(element, figure, config) {
+const MOST_TIMES = 3; // as wide as its place: more is lost from sight
+
+async function drawChart(element, figure, config) {
   const layout = { ...figure.layout, template: template(), autosize: true };
-  return Plotly.react(element, figure.data, layout, { ...config, responsive: true });
+  await Plotly.react(element, figure.data, layout, { ...config, responsive: true });
+  const [width, beyond] = [element.clientWidth, pixelsBeyond(element)];
+  if (beyond < 1) return;
+  await widen(element, width + beyond);
+  const left = pixelsBeyond(element); // texts at the ends of bars move with these
+  if (left < 1) return;
+  await widen(element, left < beyond ? Math.min(MOST_TIMES * width, width + beyond ** 2 / (beyond - left)) : width);
+}
+
+// The place of a chart scrolls.
+function widen(element, pixels) {
+  element.style.minWidth = `${Math.ceil(pixels)}px`;
+  return Plotly.Plots.resize(element);
+}
+
+// How far texts run out of the chart on its right: names and notes, on a phone.
+function pixelsBeyond(element) {
+  const { right } = element.getBoundingClientRect();
+  const ends = [...element.querySelectorAll("text")].map((text) => text.getBoundingClientRect().right);
+  return Math.max(right, ...ends) - right;
 }
 
 // Plotly's script is compressed; it runs once, when the first chart is needed.

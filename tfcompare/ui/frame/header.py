@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, get_args
 
 import pandas as pd
@@ -24,10 +25,13 @@ _CHIP_COLOURS: tuple[_Colour, ...] = get_args(_Colour)
 """The theme's colours that are nearest to those of charts."""
 _MARKER_LENGTH = 100
 
-Format = Literal["html", "markdown", "json", "csv"]
+_copy_button = st.components.v2.component(
+    "tfcompare.copy", js=Path(__file__).with_name("copy.js").read_text(encoding="utf-8")
+)
+
+Format = Literal["html", "json", "csv"]
 _FORMATS: dict[Format, tuple[str, str, str]] = {
     "html": ("HTML", "html", "text/html"),
-    "markdown": ("Markdown", "md", "text/markdown"),
     "json": ("JSON", "json", "application/json"),
     "csv": ("CSV", "zip", "application/zip"),
 }
@@ -82,9 +86,16 @@ def _show_caveats(comparison: Pairs) -> None:
         st.table(pd.DataFrame.from_dict(rows, orient="index", columns=[*names, "Differs"]))
 
 
+@st.fragment
 def _show_report(comparison: Pairs) -> None:
-    """A button that unfolds the choice of a format and the download; the report is made on request."""
-    with st.popover("Report", icon=":material/description:", type="tertiary", key="tfcompare.report"):
+    """A button that unfolds the short text to copy, which is made then, and the download, which is made on request."""
+    menu = st.popover(
+        "Report", icon=":material/description:", type="tertiary", key="tfcompare.report", on_change="rerun"
+    )
+    if not menu.open:
+        return
+    with menu:
+        copying = st.container()
         st.markdown(
             "One file with the answer, charts, tables and the timeline, which opens without a network. "
             "CSV is an archive with a file for each table."
@@ -109,19 +120,11 @@ def _show_report(comparison: Pairs) -> None:
             on_click="ignore",
             key="tfcompare.report.download",
         )
-        if st.button("Copy for a pull request", icon=":material/content_copy:", key="tfcompare.report.copy"):
-            _show_answer_to_copy(comparison, redact=redact)
+        with copying:
+            _copy_button(key="tfcompare.report.copy", data={"text": _report(comparison, "markdown", redact=redact)})
 
 
-@st.dialog("For a pull request", width="large")
-def _show_answer_to_copy(comparison: Pairs, *, redact: bool) -> None:
-    from tfcompare.render.redaction import redacted
-    from tfcompare.render.report import for_pull_request
-
-    st.code(for_pull_request(redacted(comparison) if redact else comparison), language="markdown", wrap_lines=True)
-
-
-def _report(comparison: Pairs, form: Format, *, redact: bool) -> str | bytes:
+def _report(comparison: Pairs, form: Format | Literal["markdown"], *, redact: bool) -> str | bytes:
     from tfcompare.render.redaction import redacted
     from tfcompare.render.report import report
 
