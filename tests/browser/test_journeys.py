@@ -409,7 +409,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
     assert [one["choice"] for one in json.loads(file.read_text())["choices"]] == ["pair"]
     button("Undo all")
     page.wait_for_url(lambda url: "by_hand=" not in url)
-    settled(page).get_by_test_id("stPopoverButton").filter(has_text="⋮").click()
+    settled(page).get_by_test_id("stPopoverButton").filter(has_text="⋮").first.click()
     kept = tmp_path / "pairs.json"
     kept.write_bytes(file.read_bytes())
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(kept)
