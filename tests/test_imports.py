@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import tfcompare
 from tests.profiles import SAMPLE_RUNS
 
 HEAVY = ("duckdb", "distributed", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
@@ -21,6 +22,12 @@ def loaded(script: str, names: tuple[str, ...]) -> list[str]:
 def test_the_package_itself_loads_nothing_heavy() -> None:
     script = "import tfcompare, tfcompare.cli, tfcompare.pytest_plugin"
     assert loaded(script, (*HEAVY, "tensorflow", "jax")) == []
+
+
+def test_the_public_names_are_completed_without_loading_anything_heavy() -> None:
+    assert dir(tfcompare) == sorted(tfcompare.__all__)
+    assert all(hasattr(tfcompare, name) for name in tfcompare.__all__)
+    assert loaded("import tfcompare\ndir(tfcompare)", HEAVY) == []
 
 
 def test_check_loads_neither_a_user_interface_nor_charts_nor_a_database() -> None:

@@ -68,7 +68,10 @@ def test_ratios_and_percentages():
     assert units.format_percent_change(1.123) == "+12.3 %"
     assert units.format_percent_change(0.877) == "−12.3 %"
     assert units.format_percent_change(1.0) == "0 %"
-    assert units.format_percent_change(math.inf) == "+∞ %"
+    assert units.format_percent_change(math.inf) == "∞"
+    assert [units.format_percent_change(ratio) for ratio in (4.999, 5.0, 89.0)] == ["+400 %", "5.00×", "89.0×"]
+    assert [units.format_percent_change(end, 4.9) for end in (4.5, 5.5)] == ["+350 %", "+450 %"], "ends of an interval"
+    assert units.format_percent_change(4.5, 5.0) == "4.50×"
     assert units.format_percent_change(None) == "–"
 
 
@@ -103,6 +106,8 @@ def test_values_and_deltas_by_the_unit_of_the_schema():
     assert units.format_delta(1500, "µs") == "+1.50 ms"
     assert units.format_delta(-1500, "bytes") == "−1.50 kB"
     assert units.format_delta(0, "µs") == "0 µs"
+    assert [units.format_delta(us, "µs") for us in (-1e-6, 9e-6, 2e-5)] == ["0 µs", "0 µs", "+0.0200 ns"]
+    assert units.format_delta(-1e-9, "ms") == "0 µs"
     assert units.format_delta(math.nan, "µs") == "–"
 
 

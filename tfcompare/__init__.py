@@ -41,3 +41,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion, without importing them."""
+    return __all__

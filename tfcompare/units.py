@@ -20,6 +20,10 @@ MISSING = "–"
 MINUS = "−"
 READS_AS_FRACTION_BELOW = 2 / 3
 """1/1.3 reads worse than 0.77× or 77 %, and 0.00195× worse than 1/512."""
+READS_AS_RATIO_FROM = 5
+"""89× reads better than +8,800 %; up to +400 %, both read well, and per cent is what smaller changes have."""
+NO_CHANGE = {"µs": 1e-5, "ms": 1e-8}
+"""A change of time below 10 ps is none: profiles count in ps, and a mean per step adds up times each rounded to one."""
 
 _TIME_IN_US = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
 _BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15))
@@ -120,10 +124,17 @@ def format_percent(share: float | None) -> str:
     return MISSING if number is None else _with_sign(f"{_three(abs(number) * 100)} %", number)
 
 
-def format_percent_change(ratio: float | None) -> str:
-    """`+12.3 %` for a ratio (candidate ÷ baseline) of 1.123, `−12.3 %` for one of 0.877."""
-    number = _number(ratio)
-    return MISSING if number is None else _with_plus(format_percent(number - 1), number - 1)
+def format_percent_change(ratio: float | None, like: float | None = None) -> str:
+    """`+12.3 %` for a ratio (candidate ÷ baseline) of 1.123, `−12.3 %` for one of 0.877, `89.0×` for a large one.
+
+    An end of an interval is written `like` the ratio that the interval is of.
+    """
+    number, first = _number(ratio), _number(ratio if like is None else like)
+    if number is None:
+        return MISSING
+    if first is not None and first >= READS_AS_RATIO_FROM:
+        return format_ratio(number)
+    return _with_plus(format_percent(number - 1), number - 1)
 
 
 def format_value(value: float | None, unit: str) -> str:
@@ -144,9 +155,12 @@ def format_value(value: float | None, unit: str) -> str:
 
 
 def format_delta(delta: float | None, unit: str) -> str:
-    """Like `format_value`, with `+` before increases: `+1.24 ms`, `−3.05 MB`, `0 µs`."""
+    """Like `format_value`, with `+` before increases: `+1.24 ms`, `−3.05 MB`, `0 µs`; less than `NO_CHANGE` is 0."""
     number = _number(delta)
-    return MISSING if number is None else _with_plus(format_value(number, unit), number)
+    if number is None:
+        return MISSING
+    number = 0.0 if abs(number) < NO_CHANGE.get(unit, 0.0) else number
+    return _with_plus(format_value(number, unit), number)
 
 
 def _number(value: object) -> float | None:

@@ -226,3 +226,11 @@ def saved(page: Page, button: str | re.Pattern[str] | Locator) -> Path:
 def downloaded(page: Page, button: str | re.Pattern[str] | Locator, **options: Any) -> pd.DataFrame:
     """The CSV that a button hands out; `options` go to `pandas.read_csv`."""
     return pd.read_csv(io.BytesIO(saved(page, button).read_bytes()), encoding="utf-8-sig", **options)
+
+
+def table_csv(page: Page, button: str | re.Pattern[str], nth: int = 0) -> pd.DataFrame:
+    """The CSV that a button in the menu of files of the n-th table hands out."""
+    settled(page).get_by_test_id("stPopoverButton").filter(has_text="CSV").nth(nth).click()
+    rows = downloaded(page, page.get_by_test_id("stPopoverBody").get_by_role("button", name=button))
+    page.keyboard.press("Escape")
+    return rows

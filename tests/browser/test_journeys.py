@@ -40,12 +40,14 @@ from tests.browser.pages import (
     row_of,
     saved,
     settled,
+    table_csv,
     table_texts,
     titled,
     too_wide,
 )
 from tests.browser.report_page import read_offline, unfolded
 from tests.browser.timeline_page import (
+    LABELS,
     LANE_GAP,
     ROW,
     RULER_Y,
@@ -118,18 +120,19 @@ def test_timeline_moves_selects_and_measures(page: Page, samples_url: str) -> No
     root.press("n")  # the first kernel of the compared step that differs
     page.wait_for_url("**span=**")
     side, span = map(int, query(page)["span"][0].split(":"))
-    drawn = drawing(aligned, Viewport())["spans"]
+    sharp = tuple(window(root, "data-sharp"))
+    drawn = drawing(aligned, Viewport(window_us=sharp, width_px=2 * round(x_of(root, home[1]) - LABELS)))["spans"]
     differ = drawn[(drawn["lane"] == 0) & (drawn["partner"] >= 0) & (drawn["duration"] > 0) & (drawn["start"] >= 0)]
     first = differ.loc[differ["change"].abs() >= UNCHANGED, "start"].min()
     assert drawn.loc[(drawn["side"] == side) & (drawn["id"] == span), "start"].tolist() == [first]
 
     name, span, middle, y = longest_kernel()
-    heading, status = page.locator("[data-testid=stMain] h5"), root.get_by_role("status")
+    heading, status = root.locator(".dock h5"), root.get_by_role("status")
     press(root, "Home", home)
     root.locator(".lanes canvas").click(position={"x": x_of(root, middle), "y": y})
     page.wait_for_url(f"**span=0%3A{span}**")
     expect(heading).to_have_text(name)
-    expect(page.get_by_test_id("stTable").last).to_contain_text("Starts after its launch")
+    expect(root.locator(".dock table")).to_contain_text("Starts after its launch")
     expect(status).to_contain_text(f"A: {name}")
     selected = status.inner_text()
     tip = root.locator(".tip")
@@ -208,8 +211,15 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     settled(page)
     page.get_by_role("textbox", name="Find").fill("conv2d")
     page.get_by_role("textbox", name="Find").press("Enter")
-    expect(page.get_by_text(re.compile(r"conv2d in the compared step: \d+ in A"))).to_be_visible()
+    count = root.locator(".found")
+    expect(count).to_have_text(re.compile(r"^[1-9]\d* found$"))
+    found = count.inner_text().split()[0]
     page.wait_for_url("**find=conv2d**")
+    settled(page)
+    for key, position in (("Enter", "1"), ("Enter", "2"), ("Shift+Enter", "1"), ("Shift+Enter", found)):
+        root.press(key)
+        expect(count).to_have_text(f"{position} of {found}")
+    page.wait_for_url("**span=**")
     settled(page)
     root.press("w")
     page.wait_for_url("**window=**")
@@ -358,12 +368,11 @@ def test_op_stats(page: Page, samples_url: str) -> None:
         click_table(page, baseline, -1)
         page.wait_for_url(f"**sort={order}**")
     settled(page)
-    rows = downloaded(page, ROWS_SHOWN)
-    expect(page.get_by_role("button", name=f"CSV of these {len(rows)} rows")).to_be_visible()
+    rows = table_csv(page, ROWS_SHOWN)
     assert (rows["op_name"] + rows["op_type"]).str.contains("Conv2DBackprop").all()
     assert rows[time].is_monotonic_increasing
     becomes(page, lambda: list(map(float, cells_in(page, 2)[:1])), [rows[time].iloc[0]])
-    everything = downloaded(page, EVERYTHING)
+    everything = table_csv(page, EVERYTHING)
     assert len(everything) > 300 and set(rows["op_name"]) < set(everything["op_name"])
 
 
@@ -402,7 +411,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
     assert [one["choice"] for one in json.loads(file.read_text())["choices"]] == ["pair"]
     button("Undo all")
     page.wait_for_url(lambda url: "by_hand=" not in url)
-    button("Load manual pairs")
+    settled(page).get_by_test_id("stPopoverButton").filter(has_text="⋮").click()
     kept = tmp_path / "pairs.json"
     kept.write_bytes(file.read_bytes())
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(kept)
@@ -416,7 +425,7 @@ def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_
 
 
 def test_kernel_stats(page: Page, samples_url: str) -> None:
-    opened(page, address(samples_url, "Kernel_stats", *GPU_PAIR))
+    opened(page, f"{address(samples_url, 'Kernel_stats', *GPU_PAIR)}&by=kernel&more=true")
     titles = ("The 15 largest changes of kernel time", "Kernel time by kernel", "Kernel time by use of tensor cores")
     for title in titles:
         expect(chart(page, title).locator(".bars path").first).to_be_attached()
@@ -434,9 +443,9 @@ def test_kernel_stats(page: Page, samples_url: str) -> None:
     expect(page.get_by_role("heading", name="Every kernel and op")).to_be_visible()
     assert query(settled(page))["by"] == ["kernel and op"]
     assert too_wide(page, tables=2, scrolled=1) == []
-    shown, everything = downloaded(page, ROWS_SHOWN), downloaded(page, EVERYTHING)
+    shown, everything = table_csv(page, ROWS_SHOWN), table_csv(page, EVERYTHING)
     assert set(shown["kernel_name"]) == set(everything["kernel_name"])
-    copies = downloaded(page, page.get_by_role("button", name=EVERYTHING).nth(1))
+    copies = table_csv(page, EVERYTHING, 1)
     assert set(copies["kind"]) == {"host to device", "device to host"}
 
 
@@ -513,7 +522,7 @@ def test_tf_data(page: Page, samples_url: str) -> None:
     hover = graphs.nth(1).locator(".hoverlayer")
     expect(hover).to_contain_text("Iterator::Root::Prefetch::BatchV2::ParallelMapV2")
     expect(hover).to_contain_text("parallelism: 2")
-    shown = downloaded(page, page.get_by_role("button", name=ROWS_SHOWN).nth(1))
+    shown = table_csv(page, ROWS_SHOWN, 1)
     assert shown["iterator"].iloc[0] == "Map"
 
 
@@ -655,7 +664,7 @@ def test_hostile_names_do_nothing(page: Page, browser: Browser, samples_url: str
     expect(root.locator("img, script, a, code")).to_have_count(0)
     expect(live).to_have_count(0)
 
-    opened(page, f"{samples_url}/Kernel_stats?{link}")
+    opened(page, f"{samples_url}/Kernel_stats?{link}&by=kernel&more=true")
     page.locator(".js-plotly-plot .bars path").first.hover(force=True)
     expect(page.locator(".js-plotly-plot .hovertext").first).to_be_visible()
     becomes(page, lambda: len(cells_in(page)) > 0)
@@ -731,7 +740,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     said = page.get_by_test_id("stAlert")
     expect(said.filter(has_text="mine was added")).to_be_visible()
     headline = page.locator("[data-testid=stMain] h4")
-    expect(headline).to_contain_text("mine is")
+    expect(headline).to_contain_text("mine: ")
 
     becomes(page, lambda: cells_in(page, NAME), ["mine", "filters_16_8"])
     add_runs(page, "Upload").locator("input[type=file]").nth(1).set_input_files(file)
@@ -739,7 +748,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     settled(page).keyboard.press("Escape")
     expect(said.filter(has_text="mine was uploaded before")).to_have_count(0)
 
-    edit = 353  # the x of its button
+    edit = 803  # the x of its button
     click_table(page, edit, 0, headers=1)
     dialog = page.get_by_role("dialog")
     name = dialog.get_by_label("Name", exact=True)
@@ -748,7 +757,7 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
         name.press("Enter")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
-    expect(headline).to_contain_text("Large model is")
+    expect(headline).to_contain_text("Large model: ")
     becomes(page, lambda: cells_in(page, NAME), ["Large model", "filters_16_8"])
     click_table(page, edit, 0, headers=1)
     with redrawn(page):

@@ -12,6 +12,9 @@ from tests.browser.timeline_page import LANE_GAP, ROW, SIDE_GAP, opened_timeline
 from tests.views.timeline.cases import GPU_PAIR, aligned_pair
 from tfcompare.views.timeline.drawing import Viewport, drawing
 
+LOW = {"width": 1_280, "height": 600}
+"""A window in which the lanes have to be scrolled."""
+
 pytestmark = pytest.mark.thorough
 
 
@@ -24,6 +27,7 @@ def test_the_lane_and_row_of_the_span_of_a_link_are_scrolled_into_sight(page: Pa
     shown = [position for position, lane in enumerate(lanes) if not lane["idle"]]
     deepest = spans[spans["row"] > Viewport().rows].sort_values("row").iloc[-1]
     last = spans[spans["lane"] == shown[-1]].iloc[0]
+    page.set_viewport_size(LOW)
     for one, is_cut in ((last, False), (deepest, True)):
         root = opened_timeline(page, samples_url, span=f"0:{one['id']}")
         top = LANE_GAP + one["row"] * ROW

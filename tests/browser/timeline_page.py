@@ -66,7 +66,7 @@ def press(root: Locator, key: str, expected: Window) -> None:
 def x_of(root: Locator, time: float) -> float:
     """Where a time is, in pixels from the left edge."""
     low, high = window(root)
-    width = float(root.evaluate("root => root.clientWidth")) - LABELS
+    width = float(root.locator(".main").evaluate("main => main.clientWidth")) - LABELS
     return LABELS + (time - low) / (high - low) * width
 
 

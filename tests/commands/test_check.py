@@ -9,7 +9,6 @@ import pytest
 
 from tests.profiles import GPU_RUNS, ROOT, SAMPLE_RUNS, run_path
 from tfcompare.compare.check.conditions import forms, parse_condition
-from tfcompare.views.pair_words import DIFFERENT_PROGRAMS
 
 SMALL, AGAIN, LARGE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("16_8", "16_8_again", "512_128"))
 SMALL_GPU, LARGE_GPU = (str(run_path(f"gpu_filters_{name}")) for name in ("16_8", "512_128"))
@@ -50,7 +49,7 @@ def test_different_programs_are_not_judged(check, conditions: tuple[str, ...]) -
     status, out, err = check(*(str(GPU_RUNS[name]) for name in ("h100_16_8", "h100_store_activations")), *conditions)
     assert status == 2
     assert out.splitlines()[-1].startswith("NOT JUDGED: ")
-    assert err.startswith(f"tfcompare: {DIFFERENT_PROGRAMS}. Ops of both take ") and err.count("\n") == 1
+    assert "note: Ops of both take " in out and err == ""
 
 
 def test_every_form_on_cpu(check) -> None:
@@ -209,7 +208,7 @@ def test_a_condition_on_what_neither_run_has_is_bad_input_and_the_others_are_tol
     words = ("op:*conv2d*>+10%", "peak_memory:GPU_0_bcf>+10%", "kernel_launches>0", "step_time>+5%")
     status, out, err = check(SMALL, LARGE, *words)
     lines = out.splitlines()
-    assert (status, err.count("\n")) == (1, 1), "a failed condition outweighs missing ones"
+    assert (status, err) == (1, ""), "a failed condition outweighs missing ones"
     assert lines[0] == "filters_512_128 vs filters_16_8: FAILED (1 failed, 3 missing)"
     assert [line.split()[:2] for line in lines[3:7]] == [
         ["MISSING", words[0]],
@@ -217,18 +216,16 @@ def test_a_condition_on_what_neither_run_has_is_bad_input_and_the_others_are_tol
         ["MISSING", words[2]],
         ["FAILED", words[3]],
     ]
-    for told in (out, err):
-        assert "op:*conv2d*>+10%: neither run has an op whose name or type matches '*conv2d*'" in told
-        assert "did you mean 'Conv2D'" in told
-        assert "GPU_0_bcf'; there are: 'bfc_cpu_allocator_for_gpu'" in told
-    assert "step_time" not in err
+    assert out.count("op:*conv2d*>+10%: neither run has an op whose name or type matches '*conv2d*'") == 1
+    assert "did you mean 'Conv2D'" in out
+    assert "GPU_0_bcf'; there are: 'bfc_cpu_allocator_for_gpu'" in out
 
 
 def test_a_missing_condition_alone_ends_with_status_2_in_every_format(check) -> None:
     told = {}
     for name in ("text", "json", "markdown"):
         status, told[name], err = check(SMALL, LARGE, "op:*conv2d*>+10%", more=("--format", name))
-        assert (status, err.count("\n"), "did you mean 'Conv2D'" in told[name]) == (2, 1, True)
+        assert (status, err, "did you mean 'Conv2D'" in told[name]) == (2, "", True)
     assert json.loads(told["json"])["findings"][0]["outcome"] == "missing"
     lines = told["markdown"].splitlines()
     assert any(line.endswith("| **missing** |") for line in lines)

@@ -52,7 +52,7 @@ def test_the_summary_shows_as_many_changes_as_asked_and_says_how_many_more(tfcom
 def test_a_run_and_itself_are_the_same_and_shown_once(tfcompare) -> None:
     _, out, _ = tfcompare("diff", BASELINE, BASELINE)
     first, answer, *_ = sections(out)
-    assert "byte for byte" in " ".join(first)
+    assert first == ["Both runs are the same capture, byte for byte."]
     assert answer[0] == "filters_512_128: 213 ms per step"
     assert "Candidate" not in out
 
@@ -134,11 +134,11 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare) -> None:
     assert found["captures"] == {"baseline": 1, "candidate": 3}
     assert (found["verdict"], found["evidence"]) == ("faster", "single")
     _, _, err = tfcompare("diff", one, several, "--table", "run_info")
-    assert "note: Figures are of 3 captures of " in err
+    assert "note: What cannot be pooled over captures (" in err
     first = str(place / "h100_16_8" / "h100_16_8_run-1")
     status, out, err = tfcompare("check", one, first, "--candidate-repeat", several)
     assert (status, err) == (0, "")
-    assert "(1 and 3 captures)" in out, "the run itself is not counted twice"
+    assert " 1 and 3 captures; " in out, "the run itself is not counted twice"
 
 
 def test_a_folder_of_captures_is_answered_by_all_and_shown_by_the_first_of_them(tfcompare, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_folder_of_captures_is_answered_by_all_and_shown_by_the_first_of_them(
     ):
         status, out, err = tfcompare(*words)
         assert (status, f"{told}{more}\n" in err, bool(out)) == (0, True, True), err
-        assert more or "Figures are of 3 captures of " in out
+        assert more or "What cannot be pooled over captures (" in out
     one = tfcompare("show", f"{place}/h100_16_8_run-1", "steps", "--format", "csv")[1]
     assert tfcompare("show", place, "steps", "--format", "csv")[1] == one
 
@@ -176,7 +176,7 @@ def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
 
     alone, _ = verdicts()
     grouped, err = verdicts("--candidate-repeat", OTHER)
-    assert err.startswith("note: Figures are of 2 captures of ") and err.count("\n") == 1
+    assert err.startswith("note: What cannot be pooled over captures (") and err.count("\n") == 1
     assert alone != grouped
 
 

@@ -140,7 +140,7 @@ def test_the_note_on_names_of_kernels_names_matched_ones_alone() -> None:
         return compare(ours, theirs).notes
 
     assert notes(STORED, RECOMPUTED) == (
-        "Kernel names without what compilers add are compared: “dot_fusion_44” of the baseline is "
+        "Kernel names are compared without what compilers add: “dot_fusion_44” of the baseline is "
         "“dot_fusion_50” of the candidate (and 1 more).",
     )
     removed, added = kernels(("fusion_105", "jit(step)/attention/dot", 1.0)), kernels(("fusion_157", AGAIN, 1.0))

@@ -219,7 +219,7 @@ def test_folders_of_captures_are_compared_by_all_of_them(tmp_path: Path) -> None
     comparison = compare(before, after)
     assert [len(comparison.side_of(run).runs[1:]) for run in (comparison.baseline, *comparison.candidates)] == [2, 2]
     assert comparison.headline().startswith("`after` is ")
-    assert comparison.notes[0].startswith("Figures are of 3 captures of before and 3 captures of after. ")
+    assert comparison.notes[0].endswith(" nearest to the mean step: run-2 for before and run-2 for after.")
     given = compare(before, load(places[1] / "run-1"), repeats={})
     assert [len(given.side_of(run).runs[1:]) for run in (given.baseline, *given.candidates)] == [2, 0]
     alone = compare(before, load(places[0]))

@@ -25,7 +25,7 @@ from tests.pytest_plugin.recorder import Recorder, stand_in_for
 from tfcompare import load
 from tfcompare.pytest_plugin import DEFAULT_BASELINES
 from tfcompare.pytest_plugin.baselines import Baseline
-from tfcompare.pytest_plugin.profile_check import ProfileCheck
+from tfcompare.pytest_plugin.profile_check import Profile, ProfileCheck
 
 IS_INSTALLED = any(found.value == "tfcompare.pytest_plugin" for found in entry_points(group="pytest11"))
 """Whether pytest loads the plugin by itself; not in an editable install that is older than the plugin."""
@@ -144,6 +144,7 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
         "this run vs the baseline: FAILED (1 failed)",
         "FAILED *step_time>+10% *",
         "step_time>+10%: 95 % confidence interval *",
+        "+* ms per step = *ultiply*",
     )
     missing = baseline_of(tmp_path / "given", "test_not_run[a/b]")
     how = "pytest --profile-update 'test_it.py::test_not_run[[]a/b]'"
@@ -260,6 +261,26 @@ def test_what_cannot_be_judged_fails_and_says_how_to_record_more(
     assert [line for line in said if line.startswith(f"NOT JUDGED: {STEP_TIME}: {reason}")]
     again = "then write the baseline anew: pytest --profile-update t.py::t"
     assert f"Mark each step by `with profile.step(i):`, {again}" in said
+
+
+def test_each_kind_of_step_is_judged_and_the_op_that_changed_is_named(
+    test: Test, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(profile: Profile) -> None:
+        for i in range(30):
+            with profile.step(i, "evaluate" if i % 2 else "train"):
+                pass
+
+    stand_in_for("tensorflow")
+    with test.asks(updates=True)(STEP_TIME) as profile:
+        run(profile)
+    monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
+    with pytest.raises(pytest.fail.Exception) as caught, test.asks()(STEP_TIME) as profile:
+        run(profile)
+    said = str(caught.value)
+    assert said.startswith("this run vs the baseline: FAILED (2 failed)")
+    assert f"{STEP_TIME} (train)" in said and f"{STEP_TIME} (evaluate)" in said
+    assert re.search(r"^\+1\d\d ms per step = .*multiply", said, re.MULTILINE)
 
 
 def test_of_another_program_nothing_is_judged_and_the_baseline_is_to_be_written_anew(

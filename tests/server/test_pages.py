@@ -20,7 +20,6 @@ from tfcompare.server import pages
 from tfcompare.server import pages as login
 from tfcompare.server.uploads import Arrival, Uploads
 from tfcompare.settings import Settings
-from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame import access
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.pages import home_filters
@@ -39,10 +38,10 @@ def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Pa
     with settings.override(here):
         home.run()
         upload(home, here, mine=next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
-    assert home.query_params["baseline"] == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
-    assert home.query_params["candidate"] == "mine/mine"
+    assert home.query_params["baseline"] == "mine/mine"
+    assert "candidate" not in home.query_params, "nothing else is selected"
     assert table(home)["name"] == ["mine", "filters_16_8"], "although it was recorded before"
-    assert "`mine` is" in texts(home)
+    assert "`mine`: " in texts(home)
 
 
 def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ PATH_FIELD = "tfcompare.path"
 
 
 def table(home: AppTest) -> dict[str, list[object]]:
-    return home.dataframe[0].value.to_dict("list")
+    """The table's cells by column; names without the indentation of captures in an unfolded program."""
+    cells = home.dataframe[0].value
+    return cells.assign(name=cells["name"].str.strip()).to_dict("list")
 
 
 def texts(home: AppTest) -> str:

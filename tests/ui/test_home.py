@@ -29,6 +29,7 @@ from tfcompare.ui.frame.search import Search
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import home_filters, home_runs
 from tfcompare.ui.pages import home_runs as home_edit
+from tfcompare.ui.pages.home_programs import by_row, rows_of
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 from tfcompare.units import format_ms
@@ -58,7 +59,9 @@ def test_runs_their_changes_and_the_choice_stand_in_the_table(home: AppTest) -> 
     chosen = dict(zip(runs["name"], zip(runs["baseline"], runs["candidate"], strict=True), strict=True))
     assert chosen["filters_512_128"] == (BASELINE_ON, CANDIDATE_OFF)
     assert chosen["filters_16_8"] == (BASELINE_OFF, CANDIDATE_ON)
-    assert set(runs["steps"]) == {22}
+    unfolded = [name for name, captures in zip(runs["name"], runs["captures"], strict=True) if captures]
+    assert unfolded == ["filters_16_8"], "of its two captures one is selected"
+    assert set(runs["steps"]) == {22, 44}
     assert changes(home) == {
         "filters_512_128": "baseline",
         "filters_16_8": "20× faster",
@@ -109,15 +112,15 @@ def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
 
 
 def test_runs_of_another_device_are_not_compared_and_can_be_filtered(home: AppTest) -> None:
-    with settings.override(Settings(places=(SAMPLES / "autoencoder", SAMPLES / "autoencoder_gpu" / "h100_16_8"))):
+    with settings.override(Settings(places=(SAMPLES / "autoencoder", run_path("gpu_filters_16_8").parent))):
         home.query_params["baseline"] = "filters_512_128"
         home.run()
         home.run()  # the runs have been read
-        assert {name for name, change in changes(home).items() if change} == set(SAMPLE_RUNS)
+        assert {name for name, change in changes(home).items() if change} == {*SAMPLE_RUNS} - {"filters_16_8_again"}
         home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
-        assert table(home)["device"] == ["GPU"] * 3
-        home.text_input(key=home_filters.TEXT).set_value("run-2").run()
-        assert table(home)["name"] == ["h100_16_8_run-2"]
+        assert table(home)["device"] == ["CPU", "GPU", "GPU"]
+        home.text_input(key=home_filters.TEXT).set_value("gpu_filters_16").run()
+        assert table(home)["name"] == ["filters_512_128", "gpu_filters_16_8"]
 
 
 def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
@@ -131,8 +134,8 @@ def test_filtering(home: AppTest) -> None:
     home.run()
     assert not [field for field in home.multiselect if field.key in (home_filters.DEVICE, home_filters.HOST)]
     home.text_input(key=home_filters.TEXT).set_value("BETTER input").run()
-    assert table(home)["name"] == ["filters_16_8_better_input"]
-    assert "1 of 4" in texts(home)
+    assert table(home)["name"] == ["filters_512_128", "filters_16_8", "filters_16_8_better_input"]
+    assert "1 of 4 runs; the first 2 are the selected ones" in texts(home), "nothing is selected out of sight"
     home.text_input(key=home_filters.TEXT).set_value("nothing like it").run()
     assert not home.exception
     assert "0 of 4" in texts(home)
@@ -146,6 +149,22 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
     assert "dir" not in home.query_params
     home.run()
     assert not home.error
+
+
+def test_a_path_that_is_added_or_is_searched_already_says_so_and_a_file_that_is_no_profile_is_refused(
+    home: AppTest, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("# No profile", encoding="utf-8")
+    home.run()
+    home.text_input(key=PATH_FIELD).set_value(str(tmp_path / "README.md")).run()
+    assert "README.md: not a readable profile" in home.error[0].value.replace("\\", "")
+    assert "dir" not in home.query_params
+    for said in ("was added.", "is searched already."):
+        home.text_input(key=PATH_FIELD).set_value(str(SAMPLES / "workers")).run()
+        assert [toast.value for toast in home.toast] == [f"`{SAMPLES / 'workers'}` {said}"]
+        assert home.query_params["dir"] == str(SAMPLES / "workers")
+    home.text_input(key=PATH_FIELD).set_value(str(SAMPLES / "autoencoder")).run()
+    assert "is searched already." in home.toast[0].value, "it was given at the start"
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +205,7 @@ def test_a_home_page_without_runs_opens_the_samples(tmp_path: Path, bare_home: A
 
 
 def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = tuple(found(f"run-{number:04}") for number in range(1000))
+    runs = tuple(found(f"run{number:04}x") for number in range(1000))
     asked: list[str] = []
 
     def refuse(run: FoundRun, *, build: object, **how: str | None) -> None:
@@ -200,7 +219,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()
     assert not home.exception
-    in_view = [f"run-{number:04}" for number in range(999, 949, -1)]
+    in_view = [f"run{number:04}x" for number in range(999, 949, -1)]
     assert [str(name).removeprefix("⚠ ") for name in table(home)["name"]] == in_view
     assert sorted(asked) == sorted(in_view)
     assert "1,000 sample runs" in texts(home)
@@ -239,15 +258,16 @@ def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> N
     assert list(table.column_order)[:4] == ["baseline", "candidate", "name", "step_time_ms_mean"]
     config = json.loads(table.columns)
     assert sum(config[name]["width"] for name in list(table.column_order)[:4]) <= NARROW_PAGE_PIXELS
-    assert max(map(len, home.dataframe[0].value["name"])) <= 22
 
 
 def test_names_that_would_read_alike_are_not_cut_in_their_middle(tmp_path: Path) -> None:
     names = {"filters_512_128_with_mixed_precision", "filters_16_8_with_mixed_precision"}
     for name in names:
         files(tmp_path / name / "plugins" / "profile" / STAMPS[0], a=profile(0.0))
-    rows = home_runs.rows(listing(find_runs(tmp_path), {}), Selection(), UTC, 17)
-    assert set(rows["name"]) == names
+    found_programs = [(run,) for run in find_runs(tmp_path)]
+    shown = rows_of(found_programs, Selection(), set())
+    table = home_runs.rows(by_row(listing([one for (one,) in found_programs], {}), shown), shown, Selection(), UTC, 17)
+    assert set(table["name"]) == names
 
 
 def test_no_column_is_lost_on_a_narrow_page() -> None:
@@ -375,11 +395,12 @@ def test_runs_are_filtered_by_tag(home: AppTest) -> None:
     annotate("filters_16_8_again", Annotation(tags=("small",)))
     home.run()
     home.multiselect(key=home_filters.TAG).set_value(["small"]).run()
-    assert set(table(home)["name"]) == {"filters_16_8", "filters_16_8_again"}
+    selected = ["filters_512_128"]
+    assert set(table(home)["name"]) == {"filters_16_8", "filters_16_8_again", *selected}
     home.multiselect(key=home_filters.TAG).set_value(["cnn"]).run()
-    assert table(home)["name"] == ["filters_16_8"]
+    assert table(home)["name"] == [*selected, "filters_16_8"]
     annotate("filters_16_8", Annotation(tags=("small",)))
-    assert len(table(home.run())["name"]) == 4, "one tag is left, which needs no filter"
+    assert set(table(home.run())["name"]) == {*SAMPLE_RUNS}, "one tag is left, which needs no filter"
 
 
 def test_others_see_names_and_only_an_account_may_change_them(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,20 @@ from tfcompare.ui.pages.live import kernel_address, memory_events_csv
 from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_ms, format_ratio
-from tfcompare.views.blocks import Block, Cards, Details, Facts, Items, Judgements, Links, Table, Text, Verdict
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Details,
+    Facts,
+    Items,
+    Judgements,
+    Links,
+    Section,
+    Table,
+    Text,
+    Verdict,
+)
 from tfcompare.views.csv_files import spreadsheet_csv
 from tfcompare.views.input.figures import on_waiting
 from tfcompare.views.kernels.details import kernel_key
@@ -56,7 +69,6 @@ IN_THE_ADDRESS: list[Any] = [
             "idle": True,
             "per_occurrence": True,
             "part": "kernel_launch_us",
-            "shares": True,
         },
     ),
     ("op_stats", CPU, {"by": "scope"}),
@@ -69,7 +81,7 @@ IN_THE_ADDRESS: list[Any] = [
     pytest.param("memory", CONVOLUTIONS, {"memory": EACH, "memory_candidate": "GPU_5_bfc"}, marks=recorded),
     ("input_pipeline", CPU, {"filter": "flatmap", "category": "reading on demand", "wait_as": "share"}),
     ("tf_data", WORKERS, {"tf_host": "worker2", "rank": 3}),
-    ("xla", XLA, {"group": node_key("category", "jit_train_step\nconvolution"), "by_change": True}),
+    ("xla", XLA, {"group": node_key("category", "jit_train_step\nconvolution"), "by": "source"}),
     ("hosts", WORKERS, {"metric": "input_us", "at_step": 7, "one_host": "worker0"}),
 ]
 
@@ -83,6 +95,17 @@ def address_of(of: View, pair: Pair, values: Mapping[str, Any]) -> dict[str, str
             value, offered = values[one.name], one.offered(pair, options)
             found[one.key] = offered[value] if isinstance(offered, Mapping) else str(value)
             found[one.key] = found[one.key].lower() if isinstance(value, bool) else found[one.key]
+    return found
+
+
+def unfolded(blocks: Iterable[Block]) -> dict[str, str]:
+    """The address that opens all sections which a page makes only when they are opened."""
+    found = {}
+    for block in blocks:
+        if isinstance(block, Section | Beside):
+            found |= unfolded(block.blocks)
+        if isinstance(block, Section) and block.unfolds:
+            found[block.address] = "true"
     return found
 
 
@@ -134,7 +157,7 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
 ) -> None:
     pair, of = pair_on(*runs), view(name)
     blocks = list(flat(of.blocks(pair, **options)))
-    address, row = address_of(of, pair, options), first_row(blocks)
+    address, row = address_of(of, pair, options) | unfolded(of.blocks(pair, **options)), first_row(blocks)
     page = opened(FILES[name], *runs, **address, **({row[0]: row[1]} if row else {}))
     check(page, blocks)
     values = options_with(of.options, pair, options)
@@ -157,7 +180,8 @@ def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_show
     pair, of = pair_on(*runs), view(name)
     options = options_with(of.options, pair, {})
     choices = [one for one in declared(of.options) if one.is_open(pair, options) and one.offered(pair, options)]
-    page = opened(FILES[name], *runs, row="Host:Nothing:at/all", **{one.key: "999999" for one in choices})
+    asked = {one.key: "999999" for one in choices} | unfolded(of.blocks(pair))
+    page = opened(FILES[name], *runs, row="Host:Nothing:at/all", **asked)
     for one in choices:
         if isinstance(one.offered(pair, options), Mapping):
             assert f"{one.label}: there is no `999999` here." in said(page)
@@ -220,7 +244,8 @@ def test_kernels_are_added_up_and_a_chosen_one_shows_its_whole_name_and_its_laun
     diff = pair_on(*GPU).diff("kernel_stats")
     groups = group_kernels(diff, "kernel_name")
     name = next(name for name in groups["kernel_name"] if name.startswith("loop_"))
-    page = opened("3_Kernel_stats", *GPU, row=kernel_key(groups)[groups["kernel_name"] == name].iloc[0])
+    key = kernel_key(groups)[groups["kernel_name"] == name].iloc[0]
+    page = opened("3_Kernel_stats", *GPU, by="kernel", row=key)
     frame = table(page)
     assert frame["kernel_name"].tolist() == groups["kernel_name"].tolist()
     times = [frame[f"{KERNEL_TIME}_{side}"].fillna(0) for side in ("baseline", "candidate")]

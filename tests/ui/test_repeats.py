@@ -121,15 +121,12 @@ def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: A
     assert page.session_state["ratio"] == pytest.approx(1 / forth)
 
 
-def test_a_run_that_is_chosen_comes_with_its_replicates(page: AppTest) -> None:
+def test_a_run_that_is_chosen_comes_alone(page: AppTest) -> None:
     page.query_params["candidate"] = OTHER
     page.run()
     named(page.multiselect, "tfcompare.candidates").set_value([SMALL]).run()
-    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
-    repeats_of(page, SMALL).set_value([]).run()
-    assert "repeat" not in page.query_params, "they can be taken away"
-    named(page.multiselect, "tfcompare.candidates").set_value([SMALL, AGAIN]).run()
-    assert "repeat" not in page.query_params, "what is chosen itself stays a candidate"
+    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8]"
+    assert "repeat" not in page.query_params
 
 
 def test_a_run_that_is_grouped_is_no_candidate_and_of_many_runs_the_repeats_of_one_are_shown_at_a_time(
@@ -196,8 +193,8 @@ def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(page: AppTes
 def test_many_captures_are_not_grouped_unasked() -> None:
     runs = [found(f"after/run-{number}") for number in range(1, MOST_AT_ONCE + 3)]
     chosen = Selection("before", ("after/run-1",))
-    assert with_replicates(chosen, Selection(), [found("before"), *runs]) == chosen
-    few = with_replicates(chosen, Selection(), [found("before"), *runs[:3]])
+    assert with_replicates(chosen, [found("before"), *runs]) == chosen
+    few = with_replicates(chosen, [found("before"), *runs[:3]])
     assert few.repeats_of("after/run-1") == ("after/run-2", "after/run-3")
 
 

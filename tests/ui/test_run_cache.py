@@ -180,3 +180,16 @@ def test_a_client_with_many_runs_does_not_keep_another_one_waiting() -> None:
     loader.gate.set()
     wait(requests)
     assert loader.clients == ["other", *["greedy"] * (AT_ONCE + 3)]
+
+
+def test_progress_names_a_run_that_is_being_read() -> None:
+    load = Loader()
+    load.gate.clear()
+    cache = RunCache(1000, load)
+    first, waiting = found("first"), found("waiting")
+    assert cache.first_read([waiting, first]) is waiting, "none is read yet"
+    request = cache.request(first)
+    assert in_the_end(lambda: cache.first_read([waiting, first]) is first)
+    load.gate.set()
+    request.result()
+    assert in_the_end(lambda: cache.first_read([waiting, first]) is waiting)

@@ -77,9 +77,39 @@ def test_choosing_a_baseline(before: Selection, run: str | None, after: Selectio
 
 
 def test_toggling_candidates() -> None:
-    assert Selection("a", ("b",)).with_toggled("c") == Selection("a", ("b", "c"))
-    assert Selection("a", ("b", "c")).with_toggled("b") == Selection("a", ("c",))
-    assert Selection("a", ()).with_toggled("a") == Selection(None, ("a",)), "no run is compared with itself"
+    assert Selection("a", ("b",)).with_toggled(["c"]) == Selection("a", ("b", "c"))
+    assert Selection("a", ("b", "c")).with_toggled(["b"]) == Selection("a", ("c",))
+    assert Selection("a", ()).with_toggled(["a"]) == Selection(None, ("a",)), "no run is compared with itself"
+
+
+def test_a_tick_takes_all_captures_of_a_program_as_one_side() -> None:
+    ticked = Selection().with_baseline_side(["a1", "a2"]).with_toggled(["b1", "b2", "b3"])
+    assert ticked == Selection("a1", ("b1",), repeats=(("a1", "a2"), ("b1", "b2"), ("b1", "b3")))
+    assert ticked.swapped().swapped() == ticked
+    assert ticked.with_toggled(["b1", "b2", "b3"]) == Selection("a1", repeats=(("a1", "a2"),))
+    assert ticked.with_baseline_side(["b1", "b2", "b3"]).question.repeats == (("b2", "b3"), ("a2",)), "they swap"
+    assert ticked.with_baseline_side(["c"]) == Selection("c", ("b1",), repeats=(("b1", "b2"), ("b1", "b3")))
+
+
+def test_a_tick_of_one_capture_is_of_that_one_alone() -> None:
+    sides = Selection("a1", ("b1",), repeats=(("a1", "a2"), ("b1", "b2")))
+    program = ["b1", "b2", "b3"]
+    assert sides.with_toggled(["b3"], program).side_of("b1") == ("b1", "b2", "b3")
+    assert sides.with_toggled(["b1"], program) == Selection("a1", ("b2",), repeats=(("a1", "a2"),))
+    assert sides.with_toggled(["b3"]).candidates == ("b1", "b3")
+    assert sides.with_toggled(["a1"], ["a1", "a2"]).compared == ("a2", "b1", "a1"), "of one program, both sides"
+    assert sides.with_baseline_side(["b2"]) == Selection("b2", ("b1",))
+    partly = Selection("a1", ("c", "b2"), repeats=(("c", "b1"),))
+    assert partly.with_toggled(program) == Selection("a1", ("c",), repeats=(("c", "b1"), ("c", "b2"), ("c", "b3")))
+
+
+def test_a_ticked_baseline_drops_the_candidates_that_nobody_ticked() -> None:
+    default = Selection("a", ("b",))
+    assert default.with_ticked_baseline(["c", "c2"], default) == Selection("c", repeats=(("c", "c2"),))
+    assert default.with_toggled(["d"]).with_ticked_baseline(["c"], default) == Selection("c", ("d",))
+    assert default.with_ticked_baseline(["b"], default) == Selection("b", ("a",)), "they swap"
+    assert Selection("x", ("b",)).with_ticked_baseline(["c"], default) == Selection("c", ("b",)), "it was chosen"
+    assert default.with_ticked_baseline(["c"], Selection()) == Selection("c", ("b",)), "so it was here"
 
 
 def test_settling_drops_what_is_not_there_and_says_so() -> None:
@@ -88,6 +118,13 @@ def test_settling_drops_what_is_not_there_and_says_so() -> None:
     assert settled.selection == Selection("a", ("b",))
     assert settled.unknown == ("gone",)
     assert [run.id for run in settled.unreadable] == ["bad"]
+
+
+def test_that_a_run_is_gone_is_not_said_again_of_its_replicates() -> None:
+    wish = Selection("gone", ("b",), repeats=(("gone", "a"), ("b", "c")))
+    settled = resolve_selection(wish, [found("a"), found("b"), found("c")], no_default)
+    assert (settled.unknown, settled.misplaced) == (("gone",), ())
+    assert settled.selection == Selection(None, ("b",), repeats=(("b", "c"),))
 
 
 def test_a_wish_that_cannot_be_had_is_not_replaced_by_another() -> None:
@@ -184,14 +221,14 @@ def test_swapping_keeps_repeats_with_their_run() -> None:
 
 
 def test_repeats_go_when_their_run_does() -> None:
-    assert GROUPED.with_toggled("c").repeats == (("a", "a2"), ("a", "a3"))
-    assert GROUPED.with_toggled("b").repeats == GROUPED.repeats
+    assert GROUPED.with_toggled(["c", "c2"]) == Selection("a", ("b",), repeats=(("a", "a2"), ("a", "a3")))
+    assert GROUPED.with_toggled(["b"]).repeats == GROUPED.repeats
     assert GROUPED.with_baseline("c") == Selection("c", ("b",), repeats=(("c", "c2"),))
     assert GROUPED.with_candidates(["b"]).repeats == (("a", "a2"), ("a", "a3"))
 
 
 def test_a_repeat_that_is_compared_is_none_any_more() -> None:
-    assert GROUPED.with_toggled("a2") == Selection("a", ("b", "c", "a2"), repeats=(("a", "a3"), ("c", "c2")))
+    assert GROUPED.with_toggled(["a2"]) == Selection("a", ("b", "c", "a2"), repeats=(("a", "a3"), ("c", "c2")))
     assert GROUPED.with_baseline("c2") == Selection("c2", ("b", "c"))
 
 

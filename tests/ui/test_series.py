@@ -145,6 +145,9 @@ def test_programs_are_never_mixed_and_the_link_holds_one(programs: str) -> None:
         assert program.value == "resnet/night · CPU", "it has the most, and the one of the link is gone"
         assert "7 runs of other programs or devices not shown" in texts(page)
         assert page.get("download_button")[-1].label == "CSV of these 8 rows"
+        baseline = AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90)
+        opened(baseline, baseline="bert/night_03")
+        assert baseline.selectbox(key="program").value == "bert/night · CPU", "that of the baseline"
         opened(link, program="bert/night · CPU")
         assert link.selectbox(key="program").value == "bert/night · CPU"
         assert "9 runs of other programs or devices not shown" in texts(link)

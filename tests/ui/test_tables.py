@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,15 @@ from pandas.io.formats.style import Styler
 from streamlit.testing.v1 import AppTest
 
 from tests.views import chart_samples as samples
+from tests.views.flat import pair_of
+from tests.views.flat import shown as blocks_of
 from tfcompare import schema
 from tfcompare.compare.diff import SumsPer
 from tfcompare.errors import Unknown
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
+    MARKER_PIXELS,
     NARROW_PAGE_PIXELS,
     PAGE_PIXELS,
     config,
@@ -28,9 +32,11 @@ from tfcompare.ui.widgets.table_layout import (
 )
 from tfcompare.ui.widgets.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
 from tfcompare.views import chart_style as style
+from tfcompare.views.blocks import Table
 from tfcompare.views.columns import decimals, innermost_first, shown_alone, single_run_columns
 from tfcompare.views.csv_files import file_stem
 from tfcompare.views.ops.figures import side_by_side
+from tfcompare.views.registry import view
 
 ROWS = side_by_side(samples.diff(), idle=True)
 SAMPLE_DIGITS = [
@@ -360,3 +366,10 @@ def test_a_page_of_long_texts_has_fewer_rows(letters: int, rows: int) -> None:
     columns = columns_of(frame)
     assert _rows_on_page(frame, columns) == rows
     assert _rows_on_page(frame.assign(op_name=pd.Series([None, None], dtype="str")), columns) == PAGE_ROWS
+
+
+@pytest.mark.parametrize("by", ["kernel_name", "op_name", "kernel_and_op", "launch"])
+def test_the_columns_of_kernel_stats_have_room_on_a_page(by: Any) -> None:
+    """In a window of 1440 px, without scrolling sideways."""
+    found = blocks_of(view("kernel_stats"), pair_of("h100_512_128", "h100_16_8"), Table, by=by)[0]
+    assert sum(layout(found.rows, found.columns).pixels.values()) + MARKER_PIXELS <= PAGE_PIXELS

@@ -79,7 +79,8 @@ def links(view: View, pair: Pair, **options: Any) -> list[Link]:
 
 def step_links(pair: Pair) -> list[Link]:
     """The links below the steps on the Overview, without the rest of it."""
-    (section,) = [one for one in of_kind(overview.VIEW.blocks(pair), Section) if one.title == "Steps"]
+    *_, more = of_kind(overview.VIEW.blocks(pair), Section)
+    (section,) = [one for one in of_kind(more.blocks, Section) if one.title == "Steps"]
     return [link for block in of_kind(section.blocks, Links) for link in block.links]
 
 

@@ -28,7 +28,7 @@ WIDTH = 120
 ROWS = 5
 PAIRS = {
     "cpu": ("filters_512_128", "filters_16_8"),
-    "gpu": ("filters_512_128_simulated", "filters_16_8_simulated"),
+    "gpu": ("h100_512_128", "h100_16_8"),
     "xla": ("jax_filters_128_32", "jax_filters_16_8"),
     "workers": ("workers_balanced", "workers_slow_input"),
     "alone": ("filters_16_8",),
@@ -57,7 +57,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gpu", {"by": "op_name"}),
         ("gpu", {"by": "kernel_and_op"}),
         ("gpu", {"by": "launch"}),
-        ("gpu", {"filter": "igemm TRANSPOSE", "by": "kernel_and_op"}),
+        ("gpu", {"filter": "cudnn WGRAD", "by": "kernel_and_op"}),
         ("gpu", {"filter": "no*such`kernel"}),
         ("gpu", {"per_launch": True}),
         ("gpu", {"changes": "launches"}),
@@ -86,7 +86,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"step_a": "14", "find": "conv2d"}),
         ("cpu", {"step_b": "20"}),
         ("cpu", {"at": "1:60886.291:436.371"}),
-        ("gpu", {"align": "autoencoder_1/image_1/convolution"}),
+        ("gpu", {"align": "jit(train_step)/transpose(jvp(decoder_outer))/conv_general_dilated"}),
         ("gpu", {"range": "0:500"}),
         ("workers", {"timeline_host": "worker2 (B)"}),
         ("workers", {"timeline_host": "worker0 (B)", "timeline_beside": "worker1 (B)"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,7 +12,18 @@ from tests.views import chart_samples as samples
 from tests.views.chart_samples import OPS
 from tfcompare import schema
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.views.key_figures import KeyFigure, before_text, better_by, change_text, op_times
+from tfcompare.views.key_figures import (
+    MOST_FIRST,
+    Better,
+    KeyFigure,
+    Unit,
+    before_text,
+    better_by,
+    change_text,
+    first_of,
+    op_times,
+)
+from tfcompare.views.steps.dashboard import matters
 
 
 def test_op_times_are_sums_over_the_diff():
@@ -66,7 +78,7 @@ def test_sizes_are_the_same_where_they_are_nearly(baseline: float, candidate: fl
         ("share", 0.000301, 0.000302, "unchanged"),
         ("share", 0.0, 0.00003, "+0.003 pp"),
         ("ms", 10.0, 5.0, "−50.0 %"),
-        ("ms", 5.0, 49.9, "+898 %"),
+        ("ms", 5.0, 24.9, "+398 %"),
         ("steps/s", 4.7, 91.8, "19.5×"),
         ("ms", math.nan, 5.0, ""),
         ("ms", 0.0, 5.0, ""),
@@ -89,3 +101,44 @@ def test_a_change_is_told_with_digits_that_show_it(unit, before, after, said):
 )
 def test_the_value_before_fits_beside_the_change(unit, before, said):
     assert before_text(KeyFigure("x", unit, before, before / 2, "lower", "x")) == said
+
+
+def test_the_first_figures_fit_in_a_row_with_what_leads_to_the_others():
+    figures = [KeyFigure(str(i), "", 1.0, 2.0, "neither", "") for i in range(MOST_FIRST + 1)]
+    assert first_of(figures[:-1]) == figures[:-1], "all of them, so nothing leads to others"
+    assert first_of(figures) == figures[: MOST_FIRST - 1]
+    without_second = [replace(one, matters=one.label != "1") for one in figures[:3]]
+    assert [one.label for one in first_of(without_second)] == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    ("label", "unit", "sides", "better", "expected"),
+    [
+        ("Step time", "µs", (1000.0, 1000.0), "neither", True),
+        ("Input wait", "µs", (0.0, 0.0), "neither", False),
+        ("Input wait", "µs", (0.0, 49.0), "neither", False),
+        ("Input wait", "µs", (0.0, 50.0), "neither", True),
+        ("Input wait", "µs", (math.nan, 50.0), "neither", True),
+        ("Input wait", "µs", (10.0, 20.0), "lower", True),
+        ("Throughput", "steps/s", (1000.0, 999.0), "neither", False),
+        ("Throughput", "steps/s", (1000.0, 900.0), "neither", True),
+        ("Examples", "examples/s", (1000.0, 1000.0), "neither", True),
+        ("FLOP utilization", "share", (5e-6, 9e-3), "neither", False),
+        ("FLOP utilization", "share", (0.2, 9e-3), "neither", True),
+        ("Peak memory", "bytes", (1e9, 1e9), "lower", False),
+        ("Peak memory", "bytes", (1e9, 2e9), "lower", True),
+    ],
+)
+def test_a_figure_matters_by_its_part_of_the_step_or_where_its_change_is_judged(
+    label: str, unit: Unit, sides: tuple[float, float], better: Better, expected: bool
+):
+    figure = KeyFigure(label, unit, *sides, better, "")
+    assert matters(figure, (1000.0, 1000.0), weighs_memory=False) == expected
+
+
+def test_memory_matters_though_it_did_not_change_where_it_is_weighed_and_all_times_do_without_steps():
+    same = KeyFigure("Peak memory", "bytes", 1e9, 1e9, "lower", "")
+    assert matters(same, (1000.0, 1000.0), weighs_memory=True)
+    assert matters(
+        KeyFigure("Device op time", "µs", 1.0, 1.0, "neither", ""), (math.nan, math.nan), weighs_memory=False
+    )

@@ -6,7 +6,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 import pytest
@@ -26,7 +26,7 @@ from tfcompare.render.shown import ALL_ROWS, Shown
 from tfcompare.schema import SIDES
 from tfcompare.views import NAMES
 from tfcompare.views.answer import figures
-from tfcompare.views.blocks import Cards, Facts, Table, Text, Verdict
+from tfcompare.views.blocks import Beside, Block, Cards, Chart, Facts, Section, Table, Text, Verdict
 from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view, views
 
@@ -63,6 +63,26 @@ def test_every_view_says_what_is_stored(pair: str) -> None:
 def test_every_option_changes_what_is_stored(name: str) -> None:
     """After a change: python -m tests.views.golden"""
     assert with_options(name) == (OPTIONS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def at_once(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks that are on a page before anything is unfolded; charts beside each other are one."""
+    for block in blocks:
+        if isinstance(block, Section) and (block.is_open or not block.title):
+            yield from at_once(block.blocks)
+        elif isinstance(block, Beside) and len(of_kind(block.blocks, Chart)) > 1:
+            yield of_kind(block.blocks, Chart)[0]
+        else:
+            yield block
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("name", ["kernel_stats", "memory", "input_pipeline", "tf_data", "hosts"])
+def test_a_page_shows_one_table_and_one_chart_before_anything_is_unfolded(name: str, pair: str) -> None:
+    of, of_pair = view(name), only_pair(comparison_of(pair))
+    found = list(at_once(of.blocks(of_pair))) if not of.why_not(of_pair) else []
+    assert len(of_kind(found, Table)) <= 1
+    assert len(of_kind(found, Chart)) <= 1
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != "alone"])

@@ -60,7 +60,7 @@ from tfcompare.commands.shared.output import at_least_1, note
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import some_of, text_of
+from tfcompare.text import some_of
 
 if TYPE_CHECKING:
     from tfcompare.comparison import Comparison
@@ -143,13 +143,6 @@ def run(arguments: argparse.Namespace) -> int:
         form = form_of(arguments.report)
         write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
     sys.stdout.flush()
-    if findings.pair.are_unrelated:
-        from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, time_in_common
-
-        common = time_in_common(findings.pair, ("the baseline", "the candidate"))
-        note(f"tfcompare: {DIFFERENT_PROGRAMS}. {common}")
-    if findings.missing:
-        note(text_of(f"tfcompare: {'; '.join(f'{f.text}: {f.reason}' for f in findings.missing)}"))
     return STATUSES[judgement.outcome]
 
 

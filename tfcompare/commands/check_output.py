@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfcompare.render.inline import plain
 from tfcompare.render.text_table import TextColumn, Tone, render, terminal_width, tone_of
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, text_of
@@ -94,7 +95,7 @@ def _explanations(findings: Findings, judgement: Judgement) -> list[Finding]:
 def _notes(findings: Findings) -> list[str]:
     from tfcompare.views.steps.verdict_words import check_notes  # imports numpy
 
-    return check_notes(findings.pair)
+    return list(map(plain, check_notes(findings.pair)))
 
 
 def _last_lines(judgement: Judgement) -> list[str]:
@@ -155,7 +156,7 @@ def findings_by_basis(findings: Sequence[Finding]) -> dict[str, list[str]]:
 
 
 def change(finding: Finding) -> str:
-    """A text like `+5.12 %`; `added` or `removed` if only one run has it."""
+    """A text like `+5.12 %` or `89.0×`; `added` or `removed` if only one run has it."""
     ratio = finding.measured.verdict.ratio
     if ratio in (0, math.inf):
         return "added" if ratio else "removed"
@@ -166,8 +167,8 @@ def interval(finding: Finding) -> str:
     """`+1.20 % to +9.80 %` of a change, `4.10 ms to 4.90 ms` of a value; `exact` if it has no width."""
     measured = finding.measured
     if finding.is_change:
-        low, high = measured.verdict.low, measured.verdict.high
-        ends = [format_percent_change(low), format_percent_change(high)]
+        low, high, ratio = measured.verdict.low, measured.verdict.high, measured.verdict.ratio
+        ends = [format_percent_change(low, ratio), format_percent_change(high, ratio)]
     else:
         low, high = measured.level.low, measured.level.high
         ends = [format_value(low, measured.unit), format_value(high, measured.unit)]

@@ -66,8 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    notes(comparison.notes)
+    if not _is_summary(arguments):  # which has them among its caveats
+        notes(comparison.notes)
     return 0
+
+
+def _is_summary(arguments: argparse.Namespace) -> bool:
+    is_of_ops = arguments.table is not None or arguments.per == OCCURRENCE
+    return arguments.format == "table" and arguments.out is None and not is_of_ops
 
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
@@ -75,7 +81,7 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     if arguments.format != "table":
         emit(_rows(comparison, name, arguments), arguments)
         return
-    if arguments.table is None and arguments.per != OCCURRENCE:
+    if _is_summary(arguments):
         _print_summary(comparison, arguments)
         return
     from tfcompare.compare.pairs import pairs_of

@@ -66,19 +66,17 @@ def sides_of(typical: Sequence[Typical]) -> tuple[Side, ...]:
 
 
 def stand_ins(typical: Sequence[Typical], chosen: Sequence[str] = ()) -> list[str]:
-    """A note on how many captures there are, and which of them stand for all; none without replicates."""
+    """A note on which of several captures stand for all; none without replicates."""
     several = [one for one in typical if one.others]
     if not several:
         return []
     are_alike = len({one.run.name for one in typical}) < len({one.run.id for one in typical})
     called = [(one, one.run.id if are_alike else one.run.name) for one in several]
-    counts = [f"{1 + len(one.others)} captures of {name}" for one, name in called]
-    which = "the chosen one, or else that nearest to the mean step," if chosen else "the one nearest to the mean step"
+    which = "the chosen one, or else of the one" if chosen else "the one"
     named = [one.name if one.name == name else f"{one.name} for {name}" for one, name in called]
     return [
-        f"Figures are of {' and '.join(dict.fromkeys(counts))}. Where these cannot be pooled (steps one by one, "
-        f"timeline, curve of memory, an execution of tf.data, texts of programs), {which} stands for them: "
-        f"{' and '.join(dict.fromkeys(named))}."
+        "What cannot be pooled over captures (steps one by one, timeline, curve of memory, an execution of tf.data, "
+        f"texts of programs) is that of {which} nearest to the mean step: {' and '.join(dict.fromkeys(named))}."
     ]
 
 

@@ -105,9 +105,9 @@ def _device_ops(run: Run) -> str:
 
 
 _FACTS: tuple[tuple[str, Callable[[Run], str], str, bool], ...] = (
-    ("Device type", lambda r: r.info.device_type, "another kind of device alone makes other times", True),
-    ("Framework", lambda r: r.info.framework, "the frameworks record and run programs in other ways", True),
-    ("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
+    ("Device type", lambda r: r.info.device_type, "the kind of device alone changes times", True),
+    ("Framework", lambda r: r.info.framework, "the frameworks run and record programs differently", True),
+    ("Device", lambda r: r.info.device_name, "the model of the device alone changes times", True),
     ("Devices", _devices, "the work is spread over more devices on one side", True),
     ("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
     (
@@ -134,7 +134,7 @@ def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
         meaning = "steps of one kind are compared with steps of another"
         return [Mismatch("Kind of the steps", next(iter(ours)), next(iter(theirs)), meaning, False)]
     before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
-    return [Mismatch(MIX, before, after, "steps of another kind take another time", True)]
+    return [Mismatch(MIX, before, after, "each kind of step has its own length", True)]
 
 
 def examples_per_step(run: Run, host: str | None = None) -> float:

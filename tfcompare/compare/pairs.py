@@ -251,9 +251,9 @@ def _normalised_names(baseline: Run, candidate: Run) -> list[str]:
     ops = _differing_names(baseline, candidate, "op_stats", {"op_name": plain_name})
     plain = {"op_name": plain_name, "kernel_name": canonical_kernel}
     kernels = _differing_names(baseline, candidate, "kernel_stats", plain)
-    what = "Op names without wrapping scopes, numbers of traced functions and what jax.checkpoint adds"
+    what = "Op names are compared without wrapping scopes, numbers of traced functions and what jax.checkpoint adds"
     of_ops = _names_sentence(what, ops["op_name"] | kernels["op_name"])
-    of_kernels = _names_sentence("Kernel names without what compilers add", kernels["kernel_name"])
+    of_kernels = _names_sentence("Kernel names are compared without what compilers add", kernels["kernel_name"])
     return [sentence for sentence in (of_ops, of_kernels) if sentence]
 
 
@@ -283,7 +283,7 @@ def _names_sentence(what: str, pairs: set[tuple[str, str]]) -> str:
     shortest = min(pairs, key=lambda pair: (sum(map(len, pair)), pair))
     one, other = (middle_ellipsis(name, _LONGEST_NAME) for name in shortest)
     count = "" if len(pairs) == 1 else f" (and {len(pairs) - 1:,} more)"
-    return f"{what} are compared: “{one}” of the baseline is “{other}” of the candidate{count}."
+    return f"{what}: “{one}” of the baseline is “{other}” of the candidate{count}."
 
 
 def pairs_of(pairs: Pairs, *, by_name: bool = False) -> list[Pair]:

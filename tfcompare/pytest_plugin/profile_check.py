@@ -129,6 +129,7 @@ class ProfileCheck:
             text += f"If the program is another one now, write the baseline anew: {self._how_to_write}\n"
         elif any(finding.outcome == UNTESTED for finding in findings.found):
             text += f"Mark each step by `with profile.step(i):`, then write the baseline anew: {self._how_to_write}\n"
+        text += "".join(f"{line}\n" for line in _why_it_failed(findings))
         paths = shlex.join([str(self.baseline.folder), str(self.candidate)])
         text += f"What changed: tfcompare diff {paths}\n"
         if not judgement.is_passed:
@@ -142,6 +143,23 @@ class ProfileCheck:
     @property
     def _how_to_write(self) -> str:
         return f"pytest --profile-update {shlex.quote(self.test_id)}"
+
+
+def _why_it_failed(findings: Findings) -> Iterator[str]:
+    """What the step's change consists of, with the op above all, if a condition failed; of a memory's, the op with
+    most of it."""
+    from tfcompare.render.inline import plain
+    from tfcompare.views.steps.attribution import attribution_of
+
+    failed = [one for one in findings.found if one.outcome == "failed"]
+    if not failed:
+        return
+    if attribution_of(findings.pair).waterfall is not None:
+        yield plain(attribution_of(findings.pair).sentence)
+    if any(one.condition is not None and one.condition.metric.startswith("peak_memory") for one in failed):
+        from tfcompare.views.memory.peak import largest_change  # imports Plotly
+
+        yield from filter(None, [plain(largest_change(findings.pair))])
 
 
 @contextmanager
@@ -166,12 +184,15 @@ class Profile:
 
     framework: Framework
 
-    def step(self, number: int) -> AbstractContextManager[Any]:
-        """Marks its block as a step. Times are judged from 11 steps on: the first and last do not count, 9 must."""
+    def step(self, number: int, kind: str = STEP_NAME) -> AbstractContextManager[Any]:
+        """Marks its block as a step, of a `kind` such as `train` or `evaluate` where there are several: each is judged.
+
+        Times are judged from 11 steps on: the first and last do not count, 9 of each kind must.
+        """
         profiler = _profiler(self.framework)
         if self.framework == "jax":
-            return profiler.StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
-        return profiler.Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
+            return profiler.StepTraceAnnotation(kind, step_num=number)  # type: ignore[no-any-return]
+        return profiler.Trace(kind, step_num=number, _r=1)  # type: ignore[no-any-return]
 
 
 @contextmanager

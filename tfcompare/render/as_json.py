@@ -25,6 +25,7 @@ from tfcompare.views.blocks import (
     Code,
     Facts,
     Finding,
+    FlameGraph,
     Items,
     Judgements,
     Section,
@@ -73,7 +74,7 @@ def block_values(blocks: Iterable[Block], words: Sequence[str], rows: int) -> li
             continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
             found += block_values(block.blocks, words, rows)
-        elif not (isinstance(block, Chart) and block.facts is None):
+        elif not (isinstance(block, Chart | FlameGraph) and block.facts is None):
             found.append(_block(block, words, rows))
     return found
 
@@ -94,7 +95,7 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         return {"kind": "figures", "findings": _findings(block.findings, words)}
     if isinstance(block, Facts | Judgements):
         return {"kind": "facts", **_facts(block if isinstance(block, Facts) else block.facts, words)}
-    if isinstance(block, Chart):
+    if isinstance(block, Chart | FlameGraph):
         return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, words))}
     if isinstance(block, Table):
         return _table(block, rows)

@@ -18,7 +18,8 @@ from string import Template
 from typing import Any
 
 from tfcompare.render.inline import inline, plain
-from tfcompare.render.payload import figure_json, table_json, timeline_json
+from tfcompare.render.payload import figure_json, flame_json, table_json, timeline_json
+from tfcompare.views import canvas
 from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import (
     Beside,
@@ -27,6 +28,7 @@ from tfcompare.views.blocks import (
     Chart,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Report,
@@ -37,6 +39,7 @@ from tfcompare.views.blocks import (
     Verdict,
     without_interaction,
 )
+from tfcompare.views.flame import component as flame
 from tfcompare.views.key_figures import card_texts
 from tfcompare.views.timeline import component as timeline
 
@@ -59,7 +62,7 @@ def as_html(report: Report) -> str:
         from plotly.offline import get_plotlyjs
 
         library = get_plotlyjs()
-    script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
+    script = "\n".join([canvas.script(), timeline.script(), flame.script(), *(_asset(name) for name in _SCRIPTS)])
     hashes = [hashlib.sha256(text.encode()).digest() for text in (script, library) if text]
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes)
     policy = (
@@ -68,7 +71,11 @@ def as_html(report: Report) -> str:
     )
     data = json.dumps({"blocks": payload, "config": style.CONFIG}, allow_nan=False)
     parts = {"title": html.escape(report.title), "about": html.escape(report.about), "script": script}
-    parts |= {"policy": policy, "body": "\n".join(body), "style": _asset("report.css") + timeline.style()}
+    parts |= {
+        "policy": policy,
+        "body": "\n".join(body),
+        "style": _asset("report.css") + timeline.style() + flame.style(),
+    }
     return _DOCUMENT.substitute(parts, payload=_pack(data), library=_pack(library))
 
 
@@ -100,8 +107,10 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return f'<div class="beside">{"".join(f"<div>{part}</div>" for part in parts if part.strip())}</div>'
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
-        basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
-        return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{basis}'
+        note = f"<p{_QUIET}>{inline(block.note)}</p>\n" if block.note else ""
+        behind = inline(" ".join(block.behind))
+        basis = f"<details><summary>How sure?</summary><p{_QUIET}>{behind}</p></details>" if behind else ""
+        return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{note}{basis}'
     if isinstance(block, Text):
         return f"<p{_QUIET if block.look == 'quiet' else ''}>{inline(block.text)}</p>"
     if isinstance(block, Items):
@@ -113,12 +122,14 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         ]
         return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
     if isinstance(block, Cards):
-        return f'<div class="cards">{"".join(_cards(block))}</div>'
+        shown = f'<div class="cards">{"".join(_cards(block))}</div>'
+        every = f"<details><summary>{block.others}</summary>{_facts(block.facts)}</details>"
+        return f"{shown}\n{every}" if block.others else shown
     if isinstance(block, Facts | Judgements):
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
         return f"<pre><code>{_code(block)}</code></pre>"
-    if isinstance(block, Chart | Table | Timeline):
+    if isinstance(block, Chart | FlameGraph | Table | Timeline):
         return _drawn_figures(block, payload)
     fixed = without_interaction(block)
     return "" if fixed is None else _block(fixed, payload)
@@ -137,7 +148,7 @@ def _code(block: Code) -> str:
 
 
 def _cards(block: Cards) -> Iterator[str]:
-    for figure in block.figures:
+    for figure in block.first:
         value, change, before = card_texts(figure)
         tone = figure.judgement if figure.judgement in ("better", "worse") else "neutral"
         below = f'<div class="change {tone}">{html.escape(change)}</div>' if change else ""
@@ -166,7 +177,7 @@ def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
     return f'<tr class="{tone}"><th>{name}</th>{cells}</tr>'
 
 
-def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
+def _drawn_figures(block: Chart | FlameGraph | Table | Timeline, payload: list[dict[str, Any]]) -> str:
     """An empty element, which the script fills when it is seen."""
     number = len(payload)
     if isinstance(block, Chart):
@@ -182,6 +193,12 @@ def _drawn_figures(block: Chart | Table | Timeline, payload: list[dict[str, Any]
         title = html.escape(drawn.layout.title.text or block.name)
         look = f'role="img" aria-label="{title}" style="min-height:{height}px"'
         return f'<div class="wide"><div class="chart" data-block="{number}" {look}></div></div>'
+    if isinstance(block, FlameGraph):
+        graph = flame_json(block)
+        if graph is None:
+            return f"<p{_QUIET}>{inline(block.nothing)}</p>" if block.nothing else ""
+        payload.append({"kind": "flame", **graph})
+        return f'<div data-block="{number}"></div>'
     if isinstance(block, Timeline):
         payload.append({"kind": "timeline", **timeline_json(block)})
         return f'<div data-block="{number}"></div><p class="quiet" id="span-{number}"></p>'

@@ -24,7 +24,7 @@ from tfcompare.views.blocks import (
     facts_of,
     without_interaction,
 )
-from tfcompare.views.caveats import caveats
+from tfcompare.views.caveats import beside_the_answer
 from tfcompare.views.run_listing import device_text
 from tfcompare.views.short_names import shorten_distinct
 
@@ -70,7 +70,7 @@ def comparison_html(comparison: Pairs) -> str:
     if comparison.is_single:
         parts.append(_fold("Remarks", map(as_markdown, comparison.baseline.remarks)))
     else:
-        parts.append(_fold("Caveats", caveats(comparison)))
+        parts.append(_fold("Caveats", beside_the_answer(comparison)))
     return f'<div class="tfcompare">{_STYLE}{"".join(parts)}</div>'
 
 

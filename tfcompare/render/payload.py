@@ -13,8 +13,9 @@ import pandas as pd
 
 from tfcompare.text import more_rows
 from tfcompare.units import MISSING, format_factor, format_percent, format_ratio, scale
-from tfcompare.views.blocks import Facts, Table, Timeline
+from tfcompare.views.blocks import Facts, FlameGraph, Table, Timeline
 from tfcompare.views.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
+from tfcompare.views.flame import component as flame
 from tfcompare.views.verdict_marks import outcome_text, tone_of
 
 _SCALED = ("bytes", "FLOP")
@@ -115,12 +116,27 @@ def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> s
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
     """`data` and `state` with plain lists for the columns; times to the nanosecond."""
     data, state = timeline.draw()
-    lists: dict[str, dict[str, list[Any]]] = {}
-    for key, frame in data.items():
-        if isinstance(frame, pd.DataFrame):
-            lists[key] = {}
-            for name, column in frame.items():
-                values = column.to_numpy()
-                exact = np.round(values.astype(np.float64), 3) if values.dtype.kind == "f" else values
-                lists[key][str(name)] = exact.tolist()
+    lists = {key: _lists(frame, 3) for key, frame in data.items() if isinstance(frame, pd.DataFrame)}
     return {"data": data | lists, "state": state}
+
+
+def flame_json(graph: FlameGraph) -> dict[str, Any] | None:
+    """The `data` of its drawing with plain lists for the columns, times to the picosecond; None for an empty tree."""
+    drawn = flame.drawing(replace(graph, chooses=""))
+    if drawn is None:
+        return None
+    data, ids = drawn
+    return {"data": data | {"nodes": _lists(data["nodes"], 6), "selected": flame.position(graph.selected, ids)}}
+
+
+def _lists(frame: pd.DataFrame, digits: int) -> dict[str, list[Any]]:
+    """The columns as lists, numbers with this many digits after the point, None for those that are unknown."""
+    lists = {}
+    for name, column in frame.items():
+        values = column.to_numpy()
+        if values.dtype.kind == "f":
+            exact = np.round(values.astype(np.float64), digits)
+            values = exact if np.isfinite(exact).all() else exact.astype(object)
+            values[~np.isfinite(exact)] = None
+        lists[str(name)] = values.tolist()
+    return lists

@@ -13,9 +13,10 @@ from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
 from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
-from tfcompare.views.caveats import caveats
+from tfcompare.views.caveats import beside_the_answer, caveats
 from tfcompare.views.options import options_with
 from tfcompare.views.registry import view
+from tfcompare.views.steps import view as overview
 from tfcompare.views.view import View
 
 Format = Literal["table", "json", "markdown", "html"]
@@ -90,7 +91,8 @@ class Shown:
         else:
             of_each = [Section(pair.candidate.name, self._of_pair(pair, every), is_open=True) for pair in pairs]
             blocks = [*self.view.of_several(pairs[0]), *of_each]
-        if found := caveats(self.comparison):
+        has_answer = self.view is overview.VIEW
+        if found := beside_the_answer(self.comparison) if has_answer else caveats(self.comparison):
             blocks.append(Section(f"Caveats ({len(found)})", [Items([(one, "") for one in found])]))
         return blocks
 

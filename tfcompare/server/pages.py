@@ -36,8 +36,6 @@ _GO_ON = """<script>{
 """After a login, the provider redirects the browser to the home page, whichever page it came from."""
 _ROUND, _MESSAGE, _TOGETHER, _ARRIVED = map("tfcompare.uploads.{}".format, ("round", "message", "together", "arrived"))
 _MOST_NAMED = 8
-_TYPES = (".pb", ".gz", ".tgz", ".tar", ".zip", "application/zip")
-"""What the browser lets choose. With a MIME type among them Streamlit leaves checking to us, and to our messages."""
 _RUNS, _HOSTS = "separate runs", "hosts of one run"
 _MOST_SELECTED = 5
 """How many runs of an upload are selected."""
@@ -136,7 +134,8 @@ def _section(settings: Settings) -> None:
     about = "The browser sends the whole folder; only the profiles in it are stored."
     folder = st.file_uploader(label, accept_multiple_files="directory", key=key, help=about)
     label, key = "Profiles (.xplane.pb), or a zip or tar.gz of a logdir", f"tfcompare.uploads.files.{number}"
-    files = st.file_uploader(label, type=_TYPES, accept_multiple_files=True, key=key)
+    # Of any type: what is no profile is refused below with the reason, which a browser that refuses it does not say.
+    files = st.file_uploader(label, accept_multiple_files=True, key=key)
     label, choices = "Several profiles at once are", [_RUNS, _HOSTS]
     together = st.segmented_control(label, choices, default=_RUNS, required=True, key=_TOGETHER)
     sent = [file.file_id for file in (*folder, *files)]

@@ -47,7 +47,7 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
     """
     runs = {run.id: run for run in found if run.is_readable}
     compared = [run_id for run_id in dict.fromkeys((baseline, *candidates)) if run_id in runs]
-    names = replicate_names({run_id: _path(run) for run_id, run in runs.items()})
+    names = names_of(list(runs.values()))
     first: dict[Parts, str] = {}
     for run_id in compared:
         first.setdefault(names[run_id], run_id)
@@ -66,7 +66,12 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
 
 def is_one_program(found: Sequence[FoundRun]) -> bool:
     """Whether all these runs are captures of one program, by their names."""
-    return len(set(replicate_names({run.id: _path(run) for run in found}).values())) == 1
+    return len(set(names_of(found).values())) == 1
+
+
+def names_of(found: Sequence[FoundRun]) -> dict[str, Parts]:
+    """By run id, what is equal for captures of one program."""
+    return replicate_names({run.id: _path(run) for run in found})
 
 
 def captures_at(

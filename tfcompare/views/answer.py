@@ -23,10 +23,11 @@ from tfcompare.units import MISSING, format_bytes, format_delta, format_percent,
 from tfcompare.views import links
 from tfcompare.views.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.views.advice import Facts as AdviceFacts
-from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
+from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Opens, Section, Text, Verdict
 from tfcompare.views.hosts.figures import slowest_host_in
 from tfcompare.views.hosts.words import who
 from tfcompare.views.kernels.clock_change import clock_change
+from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.memory import peak as memory_peak
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import main_side, top_ops
@@ -44,6 +45,7 @@ from tfcompare.views.steps.headline import headline as step_headline
 from tfcompare.views.steps.headline import work_of_steps
 from tfcompare.views.steps.verdict_words import (
     device_time,
+    doubt,
     evidence,
     loop_clause,
     next_step,
@@ -73,10 +75,9 @@ def answer(pair: Pair) -> Iterator[Block]:
     """What answers first, where there is room for no more."""
     yield from first(pair)
     yield from why(pair)
-    yield from what_differs.section(pair)
     yield from changes(pair, TOP)
+    yield from below(pair)
     yield from source_lines.changes(pair)
-    yield from memory(pair)
 
 
 def first(pair: Pair) -> Iterator[Block]:
@@ -85,10 +86,7 @@ def first(pair: Pair) -> Iterator[Block]:
     if pair.are_unrelated:
         yield from figures(pair)
         return
-    yield from step_kinds.blocks(pair)
     found = attribution_of(pair)
-    if found.host_sentence:
-        yield Text(found.host_sentence, more="hosts")
     if found.waterfall is not None and not (pair.is_single or pair.is_identical):
         yield Text(found.sentence)
     if sentence := pair.cached("clock", partial(_clock, pair)):
@@ -110,6 +108,17 @@ def _clock(pair: Pair) -> str:
         f"the same in both runs, and run as often, those that compute take **{compute}** as long in {pair.marked[1]}, "
         f"those that move memory {memory}."
     )
+
+
+def below(pair: Pair) -> Iterator[Block]:
+    """What explains the largest changes: hosts, kinds of steps, what differs besides times, and memory."""
+    if not pair.are_unrelated:
+        if of_hosts := attribution_of(pair).host_sentence:
+            yield Text(of_hosts, more="hosts")
+        yield from step_kinds.blocks(pair)
+    yield from what_differs.section(pair)
+    yield from memory(pair)
+    yield from _unknown(pair)
 
 
 def memory(pair: Pair) -> Iterator[Block]:
@@ -142,21 +151,23 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
 
 
 def figures(pair: Pair) -> Iterator[Block]:
-    """The key figures; says so where the peak memory is unknown, or if there are none."""
-    found = dashboard(pair, attribution_of(pair).parts)
-    if not found:
+    """The key figures; says so if there are none."""
+    if found := _figures(pair):
+        yield cards(pair, found)
+    else:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
-        return
-    yield cards(pair, found)
+
+
+def _figures(pair: Pair) -> list[KeyFigure]:
+    return pair.cached("dashboard", lambda: dashboard(pair, attribution_of(pair).parts))
+
+
+def _unknown(pair: Pair) -> Iterator[Block]:
+    """Which costs are unknown, and whether the peak memory is; where it is only planned, the figure says so."""
     if unknown := unknown_costs.unknown_costs_sentence(pair):
         yield Text(unknown, look="quiet", more="xla")
-    labels = {one.label for one in found}
-    if PLANNED_MEMORY in labels:
-        text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."
-        yield Text(text, look="quiet", more="xla")
-    elif PEAK_MEMORY not in labels:
-        which = "profile has" if pair.is_single else "profiles have"
-        yield Text(f"The peak memory is unknown: the {which} no allocations.", look="quiet")
+    if not {PEAK_MEMORY, PLANNED_MEMORY}.intersection(one.label for one in _figures(pair)):
+        yield Text("The peak memory is unknown: no allocations were recorded.", look="quiet")
 
 
 def verdict(pair: Pair) -> Verdict:
@@ -166,7 +177,7 @@ def verdict(pair: Pair) -> Verdict:
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_step_times, shown.values())):
         sentence, how = without_step_times(pair, shown)
-        return Verdict("", "neutral", sentence, [how])
+        return Verdict("", "neutral", sentence, [how], note=how)
     slow = [*lost_steps(shown), *slow_steps(pair, shown)]
     if pair.is_single:
         run = pair.baseline
@@ -180,21 +191,23 @@ def verdict(pair: Pair) -> Verdict:
         return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)
     found, of_all = pair.headline_verdict, pair.verdict
     can_be = what_it_can_be(pair, attribution_of(pair).moved_most)
-    basis = [evidence(pair), device_time(pair), can_be, *slow, between_steps_sentence(pair)]
-    basis += [dispatch_sentence(pair), next_step(pair)]
+    against, between, following = doubt(pair), between_steps_sentence(pair), next_step(pair)
+    basis = [evidence(pair), against, device_time(pair), can_be, *slow, between, dispatch_sentence(pair), following]
     ours, theirs = map(step_time_us, pair.sides)
     interval = (of_all.low, of_all.high) if of_all.has_interval else None
     step = Finding("step_time", "Step time", "µs", ours, theirs, of_all.word, of_all.evidence, interval, "timeline")
     details = found.sensitivity.details() if found.sensitivity else ""
     badge = text_of(found.word, found.evidence), tone_of(found.word, found.evidence)
-    return Verdict(*badge, headline(pair), list(filter(None, basis)), [step], STEP_TIME, details)
+    note = against or following or can_be or between
+    return Verdict(*badge, headline(pair), list(filter(None, basis)), [step], STEP_TIME, details, note)
 
 
 def _of_different_programs(pair: Pair) -> Verdict:
     """That there is no verdict, and how much of the time is in ops of both."""
     ours, theirs = overlap(pair).shares
     found = Finding("different_programs", "Time in ops of both", "share", ours, theirs, UNTESTED, more="op_stats")
-    return Verdict("", "neutral", headline(pair), [f"{time_in_common(pair, pair.marked)} {WHAT_TO_CHOOSE}"], [found])
+    note = f"{time_in_common(pair, pair.marked)} {WHAT_TO_CHOOSE}"
+    return Verdict("", "neutral", headline(pair), [note], [found], note=note)
 
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
@@ -228,15 +241,13 @@ def why(pair: Pair) -> Iterator[Block]:
     if pair.is_single:
         yield Section("Where the time goes", [Chart("average_step", partial(average_step, pair), _parts(pair))], True)
         return
-    blocks: list[Block] = [Links(places)] if (places := list(_places(pair))) else []
     if not found.waterfall.is_empty:
         narrow = partial(waterfall, pair, narrow=True)
-        blocks.append(Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow))
-    if blocks:
-        yield Section("Why", blocks, True, help="Means over the included steps, as the step time is.")
+        chart = Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow)
+        yield Section("Why", [chart], True, help="Means over the included steps, as the step time is.")
 
 
-def _places(pair: Pair) -> Iterator[Link]:
+def places(pair: Pair) -> Iterator[Link]:
     """A link to where each term of the budget is in the timeline, as far as that is known."""
     for cause in attribution_of(pair).causes:
         label = f"{format_delta(cause.delta_us, 'µs')} {PART_WORDS[cause.part]}"
@@ -407,7 +418,9 @@ def advice(pair: Pair) -> Iterator[Block]:
             yield Text(f"{capitalized(work)}: here, times and counts per step are those of whole steps.", look="quiet")
         items, saves = [], []
         for one in found.advice:
-            title = f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+            title, much = one.title, format_percent(one.saves)
+            if one.saves > 0 and much not in title:
+                title += f" · saves up to {much}"
             items.append((title, f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})"))
             saves.append(Finding(f"advice:{one.rule}", one.title, "share", math.nan, one.saves, is_alone=True))
         yield Items(items, saves)

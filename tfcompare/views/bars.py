@@ -171,13 +171,14 @@ class _Texts:
 
 
 def _percent(row: Mapping[Hashable, Any], metric: str, quantity: Quantity) -> str:
-    """`−12 % (−13 to −11)`: the change in percent with its confidence interval, if it has one."""
+    """`−12 % (−13 to −11)`: the change in percent, or as a ratio if large, with its confidence interval, if any."""
     if row["status"] != "matched":
         return ""
-    text = format_percent_change(row[f"{metric}_ratio"])
+    ratio = row[f"{metric}_ratio"]
+    text = format_percent_change(ratio)
     if quantity.unit != "µs" or math.isnan(row.get("interval_low", math.nan)):
         return text
-    low, high = (format_percent_change(row[f"interval_{end}"]).removesuffix(" %") for end in ("low", "high"))
+    low, high = (format_percent_change(row[f"interval_{end}"], ratio).rstrip(" %×") for end in ("low", "high"))
     return f"{text} ({low} to {high})"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +12,7 @@ from tfcompare.compare.diff import PER_RUN, SumsPer
 from tfcompare.text import capitalized
 from tfcompare.units import MISSING, format_ratio
 from tfcompare.views.columns import Shown, shown, shown_alone, single_run_columns
-from tfcompare.views.key_figures import KeyFigure, row_texts, value_text
+from tfcompare.views.key_figures import KeyFigure, first_of, row_texts, value_text
 from tfcompare.views.verdict_marks import Judged, Tone, word_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class Finding:
 class Verdict:
     """The first lines: a `badge` in a few words with its `tone`, the answer, and sentences on what it is based on.
 
-    `help` says what is judged, `details` how sure the verdict is, for those who want to know.
+    `note` is the one of these sentences that tells what to do next or to keep in mind, empty for none. Where there is
+    room for a screen only, the others are behind a help icon, with `help`, which says what is judged, and `details` on
+    how sure the verdict is.
     """
 
     badge: str
@@ -57,6 +60,12 @@ class Verdict:
     findings: Sequence[Finding] = ()
     help: str = ""
     details: str = ""
+    note: str = ""
+
+    @property
+    def behind(self) -> list[str]:
+        """The sentences of the basis without the note."""
+        return [one for one in self.basis if one != self.note]
 
     @property
     def sentences(self) -> list[str]:
@@ -117,10 +126,24 @@ class Facts:
 
 @dataclass(frozen=True)
 class Cards:
-    """Key figures of the sides that are called `sides`; of a run alone, without a baseline."""
+    """Key figures of the sides that are called `sides`; of a run alone, without a baseline.
+
+    Where figures are drawn as cards, those that are not among the `first` are behind `others`, which is the name of a
+    table of all; empty where there are none.
+    """
 
     figures: Sequence[KeyFigure]
     sides: Sequence[str]
+
+    @property
+    def first(self) -> list[KeyFigure]:
+        """The figures that are seen first."""
+        return first_of(self.figures)
+
+    @property
+    def others(self) -> str:
+        """`All 9 figures`, where there are more than the first."""
+        return f"All {len(self.figures)} figures" if len(self.first) < len(self.figures) else ""
 
     @property
     def facts(self) -> Facts:
@@ -185,6 +208,31 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class FlameGraph:
+    """A tree as bars below bars, by the name that it has in a view: width is time, colour the change.
+
+    `draw` makes the tree, a row for each `node` (unique), with `parent` (empty for roots), `label`, the times
+    `<metric>_baseline` and `_candidate` with those of all children, `status`, optionally `verdict` and `evidence`.
+    `sides` are the names of the runs; of a run alone, times are the baseline's. `per` is what times are per (`step`).
+    `chooses` is the address of an option that takes the node on which one clicks, and `selected` is that node.
+    One that `is_neutral` has no colours, as that of unrelated programs. `on`, `facts` and `nothing` as of a chart.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[], pd.DataFrame]
+    metric: str
+    sides: Sequence[str]
+    per: str = ""
+    on: Hashable = None
+    chooses: str = ""
+    selected: str = ""
+    is_neutral: bool = False
+    facts: Facts | None = None
+    nothing: str = ""
+
+
+@dataclass(frozen=True)
 class Details:
     """What opens when a row is selected."""
 
@@ -220,6 +268,7 @@ class Table:
     where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
     something else, without files of its own. `others` is how columns are shown that the table does
     not declare; `file` names the CSV file if the rows are of no table. `sums_per`: what the table's sums are per.
+    `menu`: what else a page can do with the table.
     """
 
     table: schema.Table
@@ -238,6 +287,7 @@ class Table:
     others: Mapping[str, Shown] = field(default_factory=dict)
     file: str = ""
     sums_per: SumsPer = PER_RUN
+    menu: Live | None = None
 
     @property
     def name(self) -> str:
@@ -343,7 +393,9 @@ class Beside:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title, which unfold unless it `is_open`; made when they are asked for, if that takes time.
+    """Blocks under a title, which unfold unless it `is_open`; a function makes them when they are asked for.
+
+    What is not needed at once stands at the end of a view, in a section `MORE`.
 
     `choose` are options that can be changed beside the title, which must not depend on any option then. Without a title
     the blocks only belong together.
@@ -356,13 +408,27 @@ class Section:
     help: str = ""
 
     @property
+    def unfolds(self) -> bool:
+        """Whether a page makes the blocks only when the section is opened, with the options of sections inside."""
+        return bool(self.title) and not self.is_open and not self.choose and callable(self.make)
+
+    @property
+    def address(self) -> str:
+        """What says in a page's address that the section is open: `more`."""
+        return re.sub(r"\W+", "_", self.title.lower()).strip("_")
+
+    @property
     def blocks(self) -> list[Block]:
         """The blocks of the section."""
         return list(self.make() if callable(self.make) else self.make)
 
 
-_Figures = Cards | Judgements | Chart | Table | Facts | Timeline
+_Figures = Cards | Judgements | Chart | FlameGraph | Table | Facts | Timeline
 Block = Verdict | Text | Items | _Figures | Code | Choose | Links | Live | Beside | Section
+
+
+MORE = "More"
+"""The title of the last section of a view."""
 
 
 def later(make: Callable[[], Iterable[Block]]) -> Section:
@@ -385,20 +451,16 @@ def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
         if isinstance(block, Table) and block.every:
             yield replace(block, names=block.every)
         elif isinstance(block, Section):
-            yield replace(block, make=partial(_of_section, block))
+            yield replace(block, make=partial(lambda section: with_all_columns(section.blocks), block))
         elif isinstance(block, Beside):
             yield replace(block, parts=[list(with_all_columns(part)) for part in block.parts])
         else:
             yield block
 
 
-def _of_section(section: Section) -> Iterator[Block]:
-    return with_all_columns(section.blocks)
-
-
 def facts_of(block: Block) -> Facts | None:
     """What the block shows as rows of texts; None if it is something else."""
-    if isinstance(block, Cards | Chart | Judgements | Timeline):
+    if isinstance(block, Cards | Chart | FlameGraph | Judgements | Timeline):
         return block.facts
     return block if isinstance(block, Facts) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -41,13 +41,25 @@ _NO_STEPS = {"step_count": None, "steps_included": None}
 
 def caveats(pairs: Pairs) -> list[str]:
     """The most serious first: differences between the runs, remarks on each run, and units."""
-    every = [] if pairs.is_single else pairs_of(pairs)
-    found = [(pair, one) for pair in every for one in pair.mismatches]
-    other = [f"**{DIFFERENT_PROGRAMS}**{_which(pair)}" for pair in every if pair.are_unrelated]
+    unrelated = [f"**{DIFFERENT_PROGRAMS}**{_which(pair)}" for pair in _pairs(pairs) if pair.are_unrelated]
+    return [*unrelated, *_in_order(pairs, lambda _one: True)]
+
+
+def beside_the_answer(pairs: Pairs) -> list[str]:
+    """The caveats without those that the headline and *What differs* have, where these are shown, too."""
+    return _in_order(pairs, lambda one: one.baseline == one.candidate)
+
+
+def _pairs(pairs: Pairs) -> list[Pair]:
+    return [] if pairs.is_single else pairs_of(pairs)
+
+
+def _in_order(pairs: Pairs, is_said: Callable[[Mismatch], bool]) -> list[str]:
+    found = [(pair, one) for pair in _pairs(pairs) for one in pair.mismatches if is_said(one)]
     hard, soft = ([_sentence(*one) for one in found if one[1].is_hard is which] for which in (True, False))
     notes = map(as_markdown, pairs.notes)
-    lost = [sentence for pair in every if (sentence := _lost_events(pair))]
-    return [*other, *hard, *lost, *_remarks(pairs.runs), *soft, *notes]
+    lost = [sentence for pair in _pairs(pairs) if (sentence := _lost_events(pair))]
+    return [*hard, *lost, *_remarks(pairs.runs), *soft, *notes]
 
 
 def _sentence(pair: Pair, one: Mismatch) -> str:

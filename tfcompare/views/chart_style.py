@@ -204,7 +204,7 @@ def name_rows(result: go.Figure, labels: list[str], *, above: float = 0.0, **pla
     )
 
 
-LABELLED_ROW_PIXELS = 27
+LABELLED_ROW_PIXELS = 20
 FEWEST_LABELLED_ROWS = 2
 """In less height, the labels of the x axis would cover its title."""
 LABELLED_BAR = 0.6
@@ -220,8 +220,9 @@ def label_rows(result: go.Figure, labels: list[str], offset: float = 0.0) -> Non
     result.update_traces(width=LABELLED_BAR, selector={"type": "bar"})
     names, ends = list(map(safe, labels)), [len(labels) - 0.4 + offset, -0.6 + offset]
     result.update_yaxes(tickvals=rows, ticktext=names, showgrid=False, zeroline=False, fixedrange=True, range=ends)
-    above = 62 if result.layout.title.subtitle.text else 44
-    height = above + 52 + LABELLED_ROW_PIXELS * max(len(labels), FEWEST_LABELLED_ROWS)
+    above = 58 if result.layout.title.subtitle.text else 36
+    below = 52 if result.layout.xaxis.title.text else 24
+    height = above + below + LABELLED_ROW_PIXELS * max(len(labels), FEWEST_LABELLED_ROWS)
     result.update_layout(height=height, margin_t=above)
 
 

@@ -81,6 +81,8 @@ _LETTERS = {"array_shape": 32}  # of an image before and after
 NAMES = ("op_name", "kernel_name", "scope")
 MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS = 4, 2
 SCOPE_MARK = " ‹ "
+FEWEST_LETTERS = 12
+"""Of a shortened name: with fewer, the op and its scope would say nothing."""
 
 Format = Literal["text", "flag", "number", "change", "ratio", "factor", "share", "bar"]
 """`ratio` is written `0.0148×`, `factor`, of what a ratio is the product of, `1/512`."""
@@ -153,12 +155,25 @@ def _per_step(table: schema.Table) -> str:
 INNERMOST_FIRST = "Names begin with their last part; a double click on a cell shows the name as it is in the profile."
 
 
-def innermost_first(name: str) -> str:
-    """`MatMul ‹ dense ‹ model` for `model/dense/MatMul`, so that a cell of any width shows what is most specific."""
+def innermost_first(name: str, letters: int | None = None) -> str:
+    """`MatMul ‹ dense ‹ model` for `model/dense/MatMul`, so that a cell of any width shows what is most specific.
+
+    Where there is room for so many `letters` only, the op leaves some to its scope: `conv_g… ‹ tr…decoder_outer`.
+    """
     separator = "::" if name.startswith("Iterator::") else "/"
     if separator not in name or " " in name:
         return name
-    return SCOPE_MARK.join(reversed(name.split(separator)))
+    whole = SCOPE_MARK.join(reversed(name.split(separator)))
+    first, scope = whole.split(SCOPE_MARK)[:2]
+    scope = scope.rstrip(")")  # of transformations of JAX
+    room = len(whole) if letters is None else max(letters - len(SCOPE_MARK), FEWEST_LETTERS)
+    if len(first) + len(scope) <= room or not scope:
+        return whole
+    most = max(room - len(scope), room // 3)
+    op = first if len(first) <= most else f"{first[: most - 1]}…"
+    rest = whole[len(first) + len(SCOPE_MARK) :]
+    left = room - len(op)
+    return f"{op}{SCOPE_MARK}{rest if len(scope) <= left else f'{scope[:2]}…{scope[3 - left :]}'}"
 
 
 def shown_alone(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:

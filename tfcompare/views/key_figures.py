@@ -21,7 +21,7 @@ from tfcompare.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -33,8 +33,8 @@ _UNCHANGED = 0.01
 """Of a share that is itself tiny, a smaller part is as good as none."""
 _TINY_SHARE = 1e-3
 """Two decimals of a smaller one, in percent, are less than two digits."""
-SMALLEST_RATIO = 10
-"""From this ratio on, the ratio itself is easier to read than a percentage of four digits."""
+MOST_FIRST = 5
+"""A row of a window of 1,440 pixels has room for as many cards, or for one less and what leads to the others."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class KeyFigure:
     """One figure of both sides. A `share` is a fraction of 1.
 
     A side without the figure is NaN; so is the `baseline` of a figure that describes both runs together. Shares are not
-    judged, because the share of an unchanged part grows when the rest gets faster.
+    judged, because the share of an unchanged part grows when the rest gets faster. One that does not `matter` for these
+    runs is not among the first.
     """
 
     label: str
@@ -51,6 +52,7 @@ class KeyFigure:
     candidate: float
     better: Better
     meaning: str
+    matters: bool = True
 
     @property
     def has_baseline(self) -> bool:
@@ -70,6 +72,12 @@ class KeyFigure:
         if is_size or self.candidate == self.baseline:
             return "same"
         return "better" if self.candidate < self.baseline else "worse"
+
+
+def first_of(figures: Sequence[KeyFigure]) -> list[KeyFigure]:
+    """The figures that are seen first: those that matter, in their order, as many as a row has room for."""
+    found = [one for one in figures if one.matters]
+    return found if len(found) == len(figures) <= MOST_FIRST else found[: MOST_FIRST - 1]
 
 
 def better_by(verdict: Verdict | None) -> Better:
@@ -119,8 +127,7 @@ def change_text(figure: KeyFigure) -> str:
         return _points_text(figure.baseline, figure.candidate)
     if math.isnan(figure.baseline) or figure.baseline <= 0:
         return ""
-    ratio = figure.candidate / figure.baseline
-    return format_ratio(ratio) if ratio >= SMALLEST_RATIO else format_percent_change(ratio)
+    return format_percent_change(figure.candidate / figure.baseline)
 
 
 def points_text(change: float) -> str:

@@ -12,7 +12,7 @@ from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import letter
 from tfcompare.run import Run
-from tfcompare.views.blocks import Link
+from tfcompare.views.blocks import MORE, Link, Section
 from tfcompare.views.steps.figures import Gap
 
 HOST, BESIDE = "timeline_host", "timeline_beside"
@@ -20,6 +20,8 @@ HOST, BESIDE = "timeline_host", "timeline_beside"
 ANOTHER_STEP = "another of its steps"
 """What can be beside a host in place of another one."""
 SHOW = "Show in timeline"
+OPENS_MORE = {Section(MORE, ()).address: "true"}
+"""Parameters of the address of a page whose last section is open."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,14 @@ def test_what_is_asked_for_and_where_captures_go_is_said_before(page: AppTest, t
     assert page.main.caption[0].value == f"Captures are stored in `{tmp_path / 'data' / 'captures'}`"
 
 
+def test_what_has_to_be_installed_is_said_in_place_of_the_form(page: AppTest, monkeypatch) -> None:
+    monkeypatch.setattr("tfcompare.ui.pages.capture.is_installed", lambda: False)
+    page.run()
+    assert not page.exception
+    assert "pip install 'xprof" in page.warning[0].value.replace("\\", "")
+    assert not [button for button in page.button if button.label == "Capture"]
+
+
 def test_a_link_fills_the_form_and_slips_are_told_and_nothing_is_recorded(page: AppTest, tmp_path: Path) -> None:
     page.query_params.update({"address": "worker:1,worker", "duration": "750"})
     page.run()
@@ -181,7 +189,7 @@ def captured(page: AppTest, tmp_path: Path) -> list[Path]:
 
 
 def listed_captures(page: AppTest) -> list[str]:
-    return [name for name in page.sidebar.selectbox[0].options if name.startswith("captures…")]
+    return [name for name in page.sidebar.selectbox[0].options if name.startswith("captures/")]
 
 
 def delete_buttons(page: AppTest) -> list[str]:

@@ -29,7 +29,7 @@ def test_the_chosen_time_is_in_the_table_of_steps_and_the_host_that_changed_most
 
 def test_figures_by_name_are_those_of_the_view(workers: Pair) -> None:
     drawn = {chart.name: chart.draw() for chart in shown(VIEW, workers, Chart)}
-    assert list(drawn) == [*MAPS, "host_parts"]
+    assert list(drawn) == ["host_parts", *MAPS]
     assert all(charts()[name](workers) == figure for name, figure in drawn.items())
 
 
@@ -80,7 +80,7 @@ def test_a_candidate_with_one_host_leaves_the_verdict_on_the_baseline() -> None:
 def test_a_side_without_steps_has_no_heat_map() -> None:
     pair = pair_of("workers_slow_input", "jax_elementwise")
     assert "B (candidate) has no hosts with common steps." in texts(VIEW, pair)
-    assert [chart.name for chart in shown(VIEW, pair, Chart)] == ["hosts_baseline", "host_parts"]
+    assert [chart.name for chart in shown(VIEW, pair, Chart)] == ["host_parts", "hosts_baseline"]
     assert all(chart.draw() is not None for chart in shown(VIEW, pair, Chart))
 
 

@@ -28,6 +28,7 @@ from tfcompare.views.kernels.figures import (
     USES,
     kernel_figures,
     kernel_sentence,
+    matched_share,
     sentence_alone,
     tensor_core_use,
     with_ranks_and_shares,
@@ -40,7 +41,7 @@ ROLES = ("baseline", "candidate")
 
 
 def figures(diff: pd.DataFrame, copies: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    return {figure.label: (figure.baseline, figure.candidate) for figure in kernel_figures(diff, copies, "step")}
+    return {figure.label: (figure.baseline, figure.candidate) for figure in kernel_figures(diff, copies, diff, "step")}
 
 
 def test_the_figures_are_sums_per_step_and_shares_of_them():
@@ -55,7 +56,15 @@ def test_the_figures_are_sums_per_step_and_shares_of_them():
 def test_what_neither_run_has_is_left_out():
     found = figures(kernel_diff(), copies_diff().iloc[:0])
     assert not any("Copy" in label for label in found)
-    assert kernel_figures(kernel_diff().iloc[:0], copies_diff().iloc[:0], "step") == []
+    none = kernel_diff().iloc[:0]
+    assert kernel_figures(none, copies_diff().iloc[:0], none, "step") == []
+
+
+def test_kernels_of_no_op_have_no_counterpart_by_op() -> None:
+    rows = pd.DataFrame({"op_name": ["", "conv"], "status": "matched"})
+    rows = rows.assign(total_duration_us_baseline=[30.0, 10.0], total_duration_us_candidate=[50.0, 10.0])
+    assert matched_share(rows) == 0.2
+    assert matched_share(rows.assign(kernel_name="k")) == 1.0
 
 
 def test_the_sentence_says_what_fell_rose_or_stayed():

@@ -46,7 +46,7 @@ def test_the_table_has_the_numbers_of_the_diff_and_idle_is_an_op_only_when_asked
 ) -> None:
     found = table(pair)
     times = [f"{TIME}_{part}" for part in ("baseline", "candidate", "delta", "ratio")]
-    assert found.names == ["op_name", "op_type", *times, "verdict", "array_shape"]
+    assert found.names == ["op_name", *times, "verdict", "array_shape"]
     pd.testing.assert_frame_equal(found.rows[["op_type", *times]].reset_index(drop=True), diff[["op_type", *times]])
     assert table(pair, idle=True).rows["op_type"].tolist().count("IDLE") == 1
 

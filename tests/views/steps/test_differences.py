@@ -115,10 +115,10 @@ def test_exchanged_sides_are_a_mirror_image() -> None:
 
 
 def test_what_is_known_of_both_is_said() -> None:
-    assert known(RUN, RUN) == ["versions of jax, jaxlib", "levels of the tracers"]
-    assert known(RUN, loaded_run("filters_16_8")) == ["levels of the tracers"]
+    assert known(RUN, RUN) == ["versions of jax, jaxlib", "tracer levels"]
+    assert known(RUN, loaded_run("filters_16_8")) == ["tracer levels"]
     other = with_origin(RUN, versions=(("cuda", "13.0"), ("jax", "0.10.2")))
-    assert known(RUN, other) == ["versions of jax", "levels of the tracers"], "one side says nothing of the others"
+    assert known(RUN, other) == ["versions of jax", "tracer levels"], "one side says nothing of the others"
 
 
 def ran(*programs: tuple[str, float, Sequence[bytes]]) -> Run:
@@ -175,13 +175,13 @@ def test_two_captures_of_one_program_have_the_same_program(tmp_path: Path) -> No
     again = [*LAYERS[:-1], instruction("out.9", "negate", F32[8, 8], "dot.7")]
     said, rest = texts(pair_of(tmp_path, profile(*LAYERS), profile(*again)))
     assert said == f"{UNREACHED}: `jit_f` has the same instructions on both sides."
-    assert rest == "Nothing else that the profiles tell of differs."
+    assert rest == "Nothing else that was recorded differs."
 
 
 def test_what_both_profiles_tell_of_is_the_same() -> None:
     chip = replace(tensor_core(), stats=(("device_type_string", "TPU v4"),))
     pair = pairs_of(compare(*(run_with(chip, sparse_core(start=at)) for at in (100, 110))))[0]
-    assert texts(pair)[-1] == "Nothing else that the profiles tell of differs: same device."
+    assert texts(pair)[-1] == "Nothing else that was recorded differs: same device."
 
 
 def pair_of_hosts(ours: Sequence[bytes], theirs: Sequence[bytes]) -> Pair:

@@ -110,10 +110,10 @@ def test_of_one_capture_or_without_step_markers_it_says_so():
 
 
 def test_runs_of_different_devices_and_runs_of_hardly_any_steps_are_named():
-    before, after = run("before", step_ms=784.0, device_type="TPU"), run("after", step_ms=10.6)
+    before, after = run("before", step_ms=784.0, device_type="TPU", framework="JAX"), run("after", step_ms=10.6)
     assert compare(before, after).headline() == (
         "Difference not tested: `after` vs `before`, 10.6 ms vs 784 ms per step. They ran on different devices (TPU "
-        "and CPU), which alone can explain the difference."
+        "and CPU) and frameworks (JAX and TensorFlow), which alone can explain the difference."
     )
     short = run("short", step_ms=21.3, steps_included=1)
     assert compare(short, after).headline().endswith("per step. `short` has fewer than 3 steps.")

@@ -54,7 +54,7 @@ SOME = Recomputed(26, ("attention", "mlp"), 400.0)
         ),
         (
             TradeOff("", Change(HOST_TIME, 9000.0, 1000.0), Change(DEVICE_TIME, 1000.0, 6000.0)),
-            "B saves 8.00 ms of host op time per step (−88.9 %) for +5.00 ms of device time per step (+500 %).",
+            "B saves 8.00 ms of host op time per step (−88.9 %) for +5.00 ms of device time per step (6.00×).",
         ),
     ],
 )

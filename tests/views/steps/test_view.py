@@ -74,7 +74,14 @@ def test_what_makes_runs_hard_to_compare_is_a_caveat() -> None:
     text = Shown.of(compared_runs("tf_gpu", "tf_cpu_base"), "xla").to("table", width=10_000)
     caveats = text.partition("Caveats (")[2]
     assert "one capture is counted 2 times" in caveats
-    assert "1. Device type: GPU vs CPU; another kind of device" in caveats
+    assert "1. Device type: GPU vs CPU; the kind of device alone changes times" in caveats
+
+
+def test_what_differs_is_no_caveat_where_it_is_said() -> None:
+    text = Shown.of(compared_runs("tf_gpu", "tf_cpu_base"), "overview", short=True).to("table", width=10_000)
+    answer, _, caveats = text.partition("Caveats (")
+    assert answer.count("the kind of device alone changes times") == 1
+    assert "one capture is counted 2 times" in caveats and "Device type" not in caveats
 
 
 def test_two_captures_of_one_program_are_not_called_different() -> None:

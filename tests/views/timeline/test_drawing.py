@@ -129,8 +129,15 @@ def test_words_mark_the_spans_that_have_all_of_them_in_a_name_an_op_or_a_type(tm
     assert marked("matmul MODEL") == {"model/dense/MatMul:MatMul"}
     assert marked("model wait") == set()
     assert marked("wai") == {"Wait"}
-    assert found(alone, "model") == [2], "in the compared step only"
-    assert found(alone, "no such") == [0]
+    matches = found(alone, Viewport(find="model", shift_us=5))
+    assert matches[["side", "start", "duration"]].to_numpy().tolist() == [[0, 10, 5], [0, 20, 5]], (
+        "in the compared step"
+    )
+    assert [alone.timelines.sides[0].timeline.spans["name"].iloc[one] for one in matches["id"]] == [
+        "model/dense/MatMul:MatMul",
+        "model/Relu:Relu",
+    ]
+    assert len(found(alone, Viewport(find="no such"))) == 0
 
 
 def test_a_kernel_is_found_by_its_op_and_joined_spans_stay_marked() -> None:
@@ -147,7 +154,7 @@ def test_a_kernel_is_found_by_its_op_and_joined_spans_stay_marked() -> None:
     )
     here = has & (spans["start_ps"] >= aligned.zero_ps[0]) & (spans["start_ps"] < aligned.end_ps[0])
     assert here.sum() > 30
-    assert found(aligned, "conv2d")[0] == here.sum()
+    assert (found(aligned, Viewport(find="conv2d"))["side"] == 0).sum() == here.sum()
 
 
 def test_long_kernels_are_drawn_with_their_label_and_beside_their_op(tmp_path: Path) -> None:

@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.views.timeline.cases import KERNEL, host_run, open_pair, pair_of_cases, partners, places_of, step, write_run
-from tests.xspace_builder import Event, event, line, plane
+from tests.views.timeline.cases import (
+    KERNEL,
+    host_run,
+    open_pair,
+    pair_of_cases,
+    partners,
+    places_of,
+    span_named,
+    step,
+    write_run,
+)
+from tests.xspace_builder import PS_PER_US, Event, event, line, plane
 from tfcompare.run import Run
 from tfcompare.views.timeline.aligned import ALONE, Aligned, align
+from tfcompare.views.timeline.drawing import Viewport, drawing
+from tfcompare.views.timeline.pairs import Identities, SpanPairs, span_pairs
 from tfcompare.views.timeline.run_pair import Timelines
+from tfcompare.views.timeline.run_timeline import NONE
 
 
 def aligned(ours: Run, theirs: Run, steps: tuple[int, int] | None = None) -> Aligned:
@@ -135,10 +149,45 @@ def test_another_kernel_of_the_same_op_is_the_partner_where_counts_are_equal(gpu
     ]
 
 
-def test_other_kernels_of_an_op_have_no_partner_where_counts_differ(gpu_cases: Timelines) -> None:
+def test_other_kernels_of_an_op_are_partners_and_compared_as_a_whole_where_counts_differ(gpu_cases: Timelines) -> None:
     both = case(gpu_cases, 2)
-    assert kernels_of(both) == [(("winograd_forward", 30), None), (("relu", 40), ("relu", 45))]
-    assert {name for name, at in alone(both, 1) if at < 100} == {"cuLaunchKernel", "splitK_first", "reduce_second"}
+    assert kernels_of(both) == [(("winograd_forward", 30), ("splitK_first", 30)), (("relu", 40), ("relu", 45))]
+    assert {name for name, at in alone(both, 1) if at < 100} == {"cuLaunchKernel"}
+    kernels = ((0, "winograd_forward", 10), (1, "splitK_first", 2.5), (1, "reduce_second", 2.5))
+    drawn = drawing(both, Viewport(width_px=100_000))["spans"].set_index(["side", "id"])
+    for side, name, theirs_us in kernels:  # 5 µs in one kernel, 10 µs in two
+        span = span_named(both, side, name)
+        assert both.partner_ps[side][span] == theirs_us * PS_PER_US
+        assert drawn.loc[(side, span), ["status", "change"]].tolist() == pytest.approx([3, 1])
+
+
+def test_of_the_side_with_more_kernels_of_an_op_the_longest_have_partners_in_their_order() -> None:
+    found = pairs_of_one_step(([0, 0, 1], [16, 1, 9]), ([0, 0, 0, 0, 2], [2, 30, 1, 40, 9]))
+    assert [one.tolist() for one in found.partner] == [[1, 3, NONE], [NONE, 0, NONE, 1, NONE]]
+    ours, theirs = (one.tolist() for one in found.theirs_ps)
+    assert ours == [round(16 * 73 / 17), round(1 * 73 / 17), NONE]
+    assert theirs == [round(of * 17 / 73) for of in (2, 30, 1, 40)] + [NONE]
+    mirrored = pairs_of_one_step(([0, 0, 0, 0, 2], [2, 30, 1, 40, 9]), ([0, 0, 1], [16, 1, 9]))
+    assert [one.tolist() for one in mirrored.partner] == [one.tolist() for one in found.partner[::-1]]
+
+
+def test_kernels_of_an_op_in_equal_numbers_are_partners_in_their_order_whatever_they_take() -> None:
+    found = pairs_of_one_step(([0, 0], [16, 1]), ([0, 0], [1, 30]))
+    assert [one.tolist() for one in found.partner] == [[0, 1], [0, 1]]
+    assert [one.tolist() for one in found.theirs_ps] == [[NONE, NONE], [NONE, NONE]]
+
+
+def test_spans_of_no_op_are_partners_by_their_names_only() -> None:
+    found = pairs_of_one_step(([NONE] * 2, [5, 5]), ([NONE] * 3, [5, 5, 5]))
+    assert [one.tolist() for one in found.partner] == [[NONE] * 2, [NONE] * 3]
+
+
+def pairs_of_one_step(ours: tuple[list[int], list[int]], theirs: tuple[list[int], list[int]]) -> SpanPairs:
+    """The pairs of spans of (op, duration in ps) of one step on one device, each with another name."""
+    op, duration = ((np.array(ours[i]), np.array(theirs[i])) for i in (0, 1))
+    order = np.arange(len(op[0])), np.arange(len(op[1]))
+    name = order[0], order[1] + len(order[0])
+    return span_pairs(Identities(op, name, name, op, order, duration), (order[0] * 0, order[1] * 0))
 
 
 def test_only_kernels_are_renamed_even_if_other_events_have_their_names(gpu_cases: Timelines) -> None:

@@ -58,6 +58,16 @@ def test_a_kernel_and_its_partner_have_times_and_launches(kernels: Aligned) -> N
         assert theirs == Selected("conv", op, "x", "1 (number 4)", lane, 50.0, 45.0, 45.0, "cuLaunchKernel", 40.0)
 
 
+def test_a_launch_with_the_name_of_its_kernel_is_called_as_what_is_around_it(tmp_path: Path) -> None:
+    inside = [event("PjitFunction(f)", 2, 50), event("cudnn-conv.5", 5, 20), event("conv", 10, 2, correlation_id=1)]
+    host = line("python", *step(4, 1_000, 100, *inside, event("conv", 40, 2, correlation_id=2)), id=1)
+    kernels = [event("conv", at, 5, KERNEL | {"correlation_id": i}) for i, at in ((1, 1_030), (2, 1_060))]
+    device = plane("/device:GPU:0", line("Stream #7(Compute)", *kernels, id=7))
+    alone = align(open_alone(write_run(tmp_path, "a", plane("/host:CPU", host), device)))
+    launched = [select(alone, 0, span_named(alone, 0, "conv", nth))[0].launched_by for nth in range(4)]
+    assert sorted(launched) == ["", "", "PjitFunction(f)", "cudnn-conv.5"]
+
+
 def test_the_kernel_and_its_launch_are_drawn_where_they_are(kernels: Aligned) -> None:
     both = kernels
     ours, theirs = drawn_selection(both, Viewport(shift_us=1_000), 0, span_named(both, 0, "conv"))

@@ -30,7 +30,6 @@ def tree(**more: list[object]) -> pd.DataFrame:
             f"{TIME}_baseline": [180.1, 180.1, 100, 0, 80, 0.1],
             f"{TIME}_candidate": [250.1, 250.1, 200, 50, 0, 0.1],
             "width_us": [330.1, 330.1, 200, 50, 80, 0.1],
-            "change_us": [230, 230, 100, 50, 80, 0],
             "status": ["matched", "matched", "matched", "added", "removed", "matched"],
             "work": "",
             **more,
@@ -53,13 +52,12 @@ def test_the_icicle_dots_what_takes_more_time_for_more_work(work: str, shape: st
     assert dict(zip(trace.labels, trace.marker.pattern.shape, strict=True))["a"] == shape
 
 
-@pytest.mark.parametrize(("width", "expected"), [("width_us", [200, 50, 80]), ("change_us", [100, 50, 80])])
-def test_only_instructions_have_a_size_of_their_own(width: str, expected: list[float]) -> None:
-    trace = time_icicle.time_icicle(tree(), by="category", alone=False, width=width).data[0]
+def test_only_instructions_have_a_size_of_their_own() -> None:
+    trace = time_icicle.time_icicle(tree(), by="category", alone=False).data[0]
     sizes = dict(zip(trace.labels, trace["values"], strict=True))
     assert trace.branchvalues == "remainder"
     assert [sizes["p"], sizes["fusion"]] == [0, 0]
-    assert [sizes[name] for name in "abc"] == expected
+    assert [sizes[name] for name in "abc"] == [200, 50, 80]
 
 
 def rows(**more: list[object]) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.render import html, markdown, terminal
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Live, Report, Section, Table, Text
+from tfcompare.schema import SIDES
+from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Report, Section, Table, Text
 from tfcompare.views.columns import as_shown
 from tfcompare.views.xla.figures import node_key
 from tfcompare.views.xla.instruction import details, instruction_key
@@ -55,14 +56,14 @@ def test_a_pair_shows_its_program_per_execution(convolutions: Pair) -> None:
 def test_a_group_restricts_the_instructions_and_an_unknown_one_does_not(convolutions: Pair) -> None:
     group = node_key("category", "jit_forward_3d_conv\ncustom-call")
     (text,) = [one for one in shown(VIEW, convolutions, Text, group=group) if one.clears]
-    assert (text.text, text.clears) == ("Only instructions of `custom-call`", "tree_row")
+    assert (text.text, text.clears) == ("In `custom-call`", "tree_row")
     assert table(convolutions, group=group)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     assert len(table(convolutions, group="unknown")) == 4
     assert details(convolutions, convolutions.instructions(), "none") is None
 
 
 def test_the_groups_are_those_of_the_icicle(convolutions: Pair) -> None:
-    rows = table(convolutions, "By category")
+    rows = table(convolutions, "By category", by="category")
     assert rows["width_share"].sum() == pytest.approx(1.0)
     assert "custom-call" in rows["label"].tolist()
     lines = table(convolutions, "By source line", by="source")
@@ -154,3 +155,23 @@ def test_another_text_is_a_diff_whose_lines_have_a_class_in_html() -> None:
     assert "<code>- d</code>" in page
     assert f"```diff\n{diff.text}\n```" in markdown.as_text(report)
     assert terminal.as_lines([diff], None) == diff.text
+
+
+@pytest.mark.parametrize("by", ["scope", "source", "category"])
+def test_the_flame_graph_has_the_rows_of_the_table_and_a_bar_leaves_its_own(convolutions: Pair, by: str) -> None:
+    (graph,) = shown(VIEW, convolutions, FlameGraph, by=by)
+    tree, times = graph.draw(), [f"{graph.metric}_{side}" for side in SIDES]
+    every = table(convolutions)[times]
+    assert tree.loc[tree["parent"] == "", times].iloc[0].tolist() == pytest.approx(every.sum().tolist())
+    assert graph.chooses == "tree_row" and set(tree["parent"]) - {""} <= set(tree["node"])
+    for node, *expected in tree[["node", *times]].itertuples(index=False, name=None):
+        assert table(convolutions, group=node)[times].sum().tolist() == pytest.approx(expected)
+    (some,) = shown(VIEW, convolutions, FlameGraph, by=by, filter=CHANGED)
+    assert CHANGED in some.draw()["label"].tolist() and len(some.draw()) < len(tree)
+
+
+def test_the_flame_graph_mirrors_and_a_run_with_itself_shows_no_change(convolutions: Pair) -> None:
+    pairs = convolutions, pair_of("jax_conv_08", "jax_conv_legacy"), pair_of("jax_conv_08", "jax_conv_08")
+    roots = [shown(VIEW, pair, FlameGraph)[0].draw().iloc[0] for pair in pairs]
+    there, back, same = ([root[f"execution_time_us_{side}"] for side in SIDES] for root in roots)
+    assert there == pytest.approx(back[::-1]) and same[0] == same[1] > 0

@@ -207,11 +207,6 @@ class Findings:
         """A sentence on each reason why conditions could not be judged, whatever became of the others."""
         return _by_reason((f.text, f.why_not_judged) for f in self.found if f.why_not_judged)
 
-    @property
-    def missing(self) -> tuple[Finding, ...]:
-        """Conditions on metrics that neither run has, which are probably mistakes."""
-        return tuple(f for f in self.found if f.outcome == MISSING)
-
 
 def _by_reason(reasons: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """`CONDITION, CONDITION: reason` for each reason, from pairs of condition and reason."""

@@ -31,9 +31,16 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
     levels above, which together make up the total time.
     """
-    metrics = [f"{metric}_baseline", f"{metric}_candidate"]
     busy = without_idle(diff)
-    level = _leaves(busy, metrics)
+    nodes = op_nodes(busy)
+    tree = tree_of(busy, nodes, metric)
+    return tree if judge is None else _judge(tree, busy, nodes, Judged(OP_STATS.name, metric, judge))
+
+
+def tree_of(diff: pd.DataFrame, nodes: pd.DataFrame, metric: str = "self_time_us") -> pd.DataFrame:
+    """The columns of `scope_tree` without verdicts, of any rows of a diff and their `op_nodes`."""
+    metrics = [f"{metric}_baseline", f"{metric}_candidate"]
+    level = _leaves(diff, nodes, metrics)
     done: list[pd.DataFrame] = []
     for depth in range(int(level["depth"].max()) if len(level) else 0, -1, -1):
         here = level[level["depth"] == depth].sort_values(["candidate", "node"])
@@ -45,14 +52,12 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
     tree[f"{metric}_delta"] = tree[metrics[1]] - tree[metrics[0]]
     status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
-    tree = tree[[*_IDS, *metrics, f"{metric}_delta"]].assign(status=pd.Series(status, dtype="str"))
-    return tree if judge is None else _judge(tree, busy, Judged(OP_STATS.name, metric, judge))
+    return tree[[*_IDS, *metrics, f"{metric}_delta"]].assign(status=pd.Series(status, dtype="str"))
 
 
-def _judge(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
+def _judge(tree: pd.DataFrame, diff: pd.DataFrame, nodes: pd.DataFrame, judged: Judged) -> pd.DataFrame:
     """The tree with verdicts; each level is tested as one family."""
-    nodes, parents, _ = _nodes(diff)
-    paths = [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
+    paths = [[*_scopes(parent), parent, node] for node, parent in zip(nodes["node"], nodes["parent"], strict=True)]
     position = {key: i for i, key in enumerate(zip(tree["candidate"], tree["node"], strict=True))}
     levels = []
     for depth in range(int(tree["depth"].max()) + 1 if len(tree) else 0):
@@ -66,25 +71,24 @@ def _judge(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFra
     return tree.join(pd.concat(levels)) if levels else tree.assign(**dict.fromkeys(VERDICT, np.nan))
 
 
-def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
-    """(the node of each row, its parent, its depth)."""
+def op_nodes(diff: pd.DataFrame) -> pd.DataFrame:
+    """Columns `node`, `parent` and `depth`: the place in the tree of the op in each row of a diff."""
     names = (diff["host_or_device"] + "/" + in_baseline_scopes(diff)).tolist()
     scopes = {name: _scopes(name) for name in names}
     all_scopes = {scope for path in scopes.values() for scope in path}
     nodes = [f"{name}/{OWN_TIME}" if name in all_scopes else name for name in names]
     parents = [name if name in all_scopes else scopes[name][-1] for name in names]
-    return nodes, parents, [len(scopes[name]) + (name in all_scopes) for name in names]
+    depths = [len(scopes[name]) + (name in all_scopes) for name in names]
+    columns = {"node": pd.array(nodes, "str"), "parent": pd.array(parents, "str"), "depth": np.array(depths, np.int64)}
+    return pd.DataFrame(columns, diff.index)
 
 
-def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+def _leaves(diff: pd.DataFrame, nodes: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """The ops as nodes with their position in the tree; ops with equal names are merged."""
-    nodes, parents, depths = _nodes(diff)
     leaves = pd.DataFrame(
         {
             "candidate": diff["candidate"].array,
-            "node": pd.Series(nodes, dtype="str"),
-            "parent": pd.Series(parents, dtype="str"),
-            "depth": pd.Series(depths, dtype="int64"),
+            **{name: nodes[name].array for name in ("node", "parent", "depth")},
             **{metric: diff[metric].astype("float64").fillna(0.0).array for metric in metrics},
             "in_baseline": (diff["status"] != ADDED).array,
             "in_candidate": (diff["status"] != REMOVED).array,

@@ -321,17 +321,16 @@ def _level_basis(side: Sequence[Estimates], test: ChangeTest) -> str:
 
 
 def _counts(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> str:
-    """`20 steps per run`, `20 and 18 steps`, `20 and 60 steps (1 and 3 captures)`."""
-    steps = [sum(one.steps for one in side) for side in (ours, theirs)]
-    both = f"{steps[0]} and {steps[1]} {of}"
-    if len(ours) == len(theirs) == 1:
-        return f"{steps[0]} {of} per run" if steps[0] == steps[1] else both
-    captures = f"{len(ours)} captures each" if len(ours) == len(theirs) else f"{len(ours)} and {len(theirs)} captures"
-    return f"{both} ({captures})"
+    """`20 steps per run`, `60 steps per side` of several captures, `20 and 18 steps`."""
+    before, after = (sum(one.steps for one in side) for side in (ours, theirs))
+    if before != after:
+        return f"{before} and {after} {of}"
+    return f"{before} {of} per {'run' if len(ours) == len(theirs) == 1 else 'side'}"
 
 
 def _correlation(ours: Sequence[Estimates], theirs: Sequence[Estimates], found: Changes, of: str) -> str:
-    """`The 20 steps carry the information of 2.0`, if that affects the interval; else empty."""
+    """`Neighbouring steps resemble each other, so 20 steps count as 2.0 independent ones`, if that affects the
+    interval; else empty."""
     if _is_measured(ours, theirs):
         return ""
     effective = [float(n[0]) for n in found.effective_steps]
@@ -340,7 +339,7 @@ def _correlation(ours: Sequence[Estimates], theirs: Sequence[Estimates], found: 
         return ""
     steps = " and ".join(dict.fromkeys(f"{sum(one.steps for one in side)}" for side in (ours, theirs)))
     counts = " and ".join(dict.fromkeys(map(_count, effective)))
-    return f"The {steps} {of} carry the information of {counts}"
+    return f"Neighbouring {of} resemble each other, so {steps} {of} count as {counts} independent ones"
 
 
 def _count(effective: float) -> str:

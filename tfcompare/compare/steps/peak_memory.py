@@ -43,6 +43,12 @@ def peak_bytes(run: Run, host: str | None) -> float:
     return float(summary["peak_bytes"].max()) if len(summary) else math.nan
 
 
+def filled_share(run: Run, host: str | None) -> float:
+    """The largest share of its capacity that any memory has in use at its peak; NaN if unknown."""
+    summary = run.table("memory_summary", host=host)
+    return float((summary["peak_bytes"] / summary["capacity_bytes"].where(summary["capacity_bytes"] > 0)).max())
+
+
 def planned_bytes(run: Run, host: str | None) -> float:
     """The largest peak of device memory that XLA planned for a program of a run, or of a host; NaN without any."""
     return float(_planned_peaks(run, host).max())

@@ -16,7 +16,10 @@ async function show(element) {
     shown.set(element, draw);
     await draw();
   } else if (block.kind === "table") drawTable(element, block);
-  else shown.set(element, showTimeline(element, block));
+  else if (block.kind === "flame") {
+    const graph = mountFlame(element, block.data, () => {});
+    shown.set(element, () => graph.update(block.data));
+  } else shown.set(element, showTimeline(element, block));
 }
 
 // A selected span and its partner are marked, and told below; returns what draws it again.

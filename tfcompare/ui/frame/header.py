@@ -19,7 +19,6 @@ from tfcompare.views.caveats import environment
 from tfcompare.views.csv_files import file_stem, zipped_diffs
 
 _CAVEATS_WIDTH = 900
-_CHIP_LENGTH = 40
 _Colour = Literal["gray", "violet", "yellow", "blue", "green"]
 _CHIP_COLOURS: tuple[_Colour, ...] = get_args(_Colour)
 """The theme's colours that are nearest to those of charts."""
@@ -40,7 +39,7 @@ def show(comparison: Pairs) -> None:
     for side in comparison.sides:
         count = len(side.runs) - 1
         more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
-        name = as_markdown(middle_ellipsis(side.run.name, _CHIP_LENGTH) + more)
+        name = as_markdown(side.run.name + more)
         role = "" if side.sides == 1 else "Baseline: " if side.position == 0 else "Candidate: "
         st.badge(
             name if comparison.is_single else f"**{side.letter}** {name}",

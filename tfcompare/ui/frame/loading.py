@@ -87,7 +87,8 @@ def fetch(
     wait(requests.values(), timeout=QUIET_S)
     slot = st.empty()
     while pending := [run for run, request in requests.items() if not request.done()]:
-        slot.progress(1 - len(pending) / len(requests), text=sentence or reading_sentence(pending, len(requests)))
+        text = sentence or reading_sentence(cache.first_read(pending), len(requests) - len(pending), len(requests))
+        slot.progress(1 - len(pending) / len(requests), text=text)
         wait([requests[run] for run in pending], timeout=QUIET_S, return_when=FIRST_COMPLETED)
     slot.empty()
     return {run.id: outcome(request) for run, request in requests.items()}
@@ -98,9 +99,9 @@ def compiling_sentence() -> str:
     return f"Compiling the reader, once: about {EXPECTED_SECONDS} seconds" if needs_compilation() else ""
 
 
-def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
-    """Which run is being fetched or read, and how many runs are done."""
-    run, number = pending[0], total - len(pending) + 1
+def reading_sentence(run: FoundRun, done: int, total: int) -> str:
+    """That this run is being fetched or read, and how many runs are done."""
+    number = done + 1
     size, here = format_bytes(run.size_bytes), run.bytes_at_hand
     if here < run.size_bytes:
         return f"Fetching run {number} of {total}: {run.name} ({format_bytes(here)} of {size})"

@@ -53,6 +53,7 @@ class RunCache:
         self._lock = threading.Lock()
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
         self._finished: set[Key] = set()
+        self._reading: list[FoundRun] = []
         self._together: frozenset[Key] = frozenset()
         self._retry_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(_WAITING, thread_name_prefix="tfcompare-read")
@@ -82,7 +83,16 @@ class RunCache:
 
     def _read(self, found: FoundRun, steps: StepChoice, client: Hashable) -> Run:
         with self._turns.turn(client):
-            return self._load(found, steps, client)
+            self._reading.append(found)
+            try:
+                return self._load(found, steps, client)
+            finally:
+                self._reading.remove(found)
+
+    def first_read(self, pending: Sequence[FoundRun]) -> FoundRun:
+        """Of runs that are requested, the first that is being read now; the first one if all of them wait."""
+        reading = [*self._reading]
+        return next((run for run in pending if run in reading), pending[0])
 
     def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
         """The run, or the error from reading it; None if it was not read yet."""

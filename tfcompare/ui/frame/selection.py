@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -148,19 +148,57 @@ class Selection:
         kept = {run for pair in repeats for run in pair}
         return replace(self, repeats=repeats, captures=tuple(run for run in self.captures if run in kept))
 
+    def side_of(self, run: str) -> tuple[str, ...]:
+        """A compared run and its replicates."""
+        return (run, *self.repeats_of(run))
+
     def with_baseline(self, run: str | None) -> Selection:
         """Set the baseline; it is no candidate any more. If no candidate is left, the old baseline becomes one."""
-        candidates = tuple(c for c in self.candidates if c != run)
-        if self.candidates and not candidates and self.baseline is not None and self.baseline != run:
-            candidates = (self.baseline,)
-        return replace(self, baseline=run, candidates=candidates)._tidied()
+        return self.with_baseline_side(() if run is None else self.side_of(run))
 
-    def with_toggled(self, run: str) -> Selection:
-        """Add `run` to the candidates, or remove it from them; the baseline is never a candidate."""
-        if run in self.candidates:
-            return self.with_candidates([c for c in self.candidates if c != run])
-        baseline = None if run == self.baseline else self.baseline
-        return replace(self, baseline=baseline, candidates=(*self.candidates, run))._tidied()
+    def with_baseline_side(self, captures: Sequence[str]) -> Selection:
+        """As `with_baseline`, for captures of one program: the first is the baseline, the others are its replicates."""
+        sides = _without(captures, map(self.side_of, self.candidates))
+        if self.candidates and captures and not sides and self.baseline is not None:
+            sides = _without(captures, [self.side_of(self.baseline)])
+        return self._of(captures, sides)
+
+    def with_ticked_baseline(self, captures: Sequence[str], default: Selection) -> Selection:
+        """As `with_baseline_side`, without the candidates of `default`, which nobody chose. One of them swaps sides."""
+        unasked = default.candidates if self.baseline == default.baseline else ()
+        if set(captures).intersection(unasked, self.candidates):
+            unasked = ()
+        chosen = tuple(run for run in self.candidates if run not in unasked)
+        return replace(self, candidates=chosen)._tidied().with_baseline_side(captures)
+
+    def with_toggled(self, captures: Sequence[str], program: Sequence[str] = ()) -> Selection:
+        """Add captures to the candidate that has captures of their `program`, or as a candidate of their own; if all of
+        them are candidates or replicates of one, remove them. What is added is taken away from the baseline."""
+        sides = [self.side_of(run) for run in self.candidates]
+        if {*captures} <= {run for side in sides for run in side}:
+            return self._of(self._baseline_side, _without(captures, sides))
+        found = (i for i, side in enumerate(sides) if {*captures, *program}.intersection(side))
+        position = next(found, len(sides))
+        joined = tuple(dict.fromkeys(run for side in (*sides[position : position + 1], captures) for run in side))
+        others = _without(joined, sides[:position]), _without(joined, sides[position + 1 :])
+        (baseline,) = _without(joined, [self._baseline_side]) or [()]
+        return self._of(baseline, [*others[0], joined, *others[1]])
+
+    @property
+    def _baseline_side(self) -> tuple[str, ...]:
+        return () if self.baseline is None else self.side_of(self.baseline)
+
+    def _of(self, baseline: Sequence[str], candidates: Sequence[Sequence[str]]) -> Selection:
+        """The selection of these sides, each with its run first; one without captures is none."""
+        sides = [side for side in (baseline, *candidates) if side]
+        repeats = tuple((side[0], run) for side in sides for run in side[1:])
+        runs = tuple(side[0] for side in candidates)
+        return replace(self, baseline=baseline[0] if baseline else None, candidates=runs, repeats=repeats)._tidied()
+
+
+def _without(captures: Collection[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The sides without these captures; those that have no other go."""
+    return list(filter(None, (tuple(run for run in side if run not in captures) for side in sides)))
 
 
 def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Selection:
@@ -253,7 +291,9 @@ def resolve_selection(wish: Selection, found: Sequence[FoundRun], default: Calla
         candidates=tuple(c for c in wish.candidates if c in usable),
         repeats=(),
     )
-    repeats, misplaced = _resolved_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
+    missing = {*wish.compared} - usable  # that these are missing is said once, not again of their replicates
+    placed = [(primary, run) for primary, run in wish.repeats if run in usable and primary not in missing]
+    repeats, misplaced = _resolved_repeats(placed, compared)
     return Resolved(
         replace(compared, repeats=repeats)._tidied(),
         replace(wish, repeats=repeats),
@@ -323,14 +363,11 @@ MOST_AT_ONCE = 10
 """Replicates of a run are grouped only on request, since all of them have to be read."""
 
 
-def with_replicates(selection: Selection, before: Selection, found: Sequence[FoundRun]) -> Selection:
-    """Add the replicates, found by name, of each run that was not compared before.
-
-    Runs that are themselves selected stay as they are.
-    """
+def with_replicates(selection: Selection, found: Sequence[FoundRun]) -> Selection:
+    """Add the replicates of each run, found by name. Runs that are themselves selected stay as they are."""
     for run, runs in ungrouped(selection, suggest(found, selection.baseline, selection.candidates)).items():
         more = [one for one in runs if one not in selection.compared]
-        if run not in before.compared and len(more) <= MOST_AT_ONCE:
+        if len(more) <= MOST_AT_ONCE:
             selection = selection.with_repeats(run, (*selection.repeats_of(run), *more))
     return selection
 

@@ -22,7 +22,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.text import as_code, as_markdown, some_of
+from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import access, header, narrow, on_disk, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
@@ -42,7 +42,6 @@ LOGO = str(Path(__file__).with_name("logo.svg"))
 
 _BEFORE_AND_AFTER = 2
 """If this many places are given, the newest run of each is compared, with its replicates."""
-_MOST_NAMED = 12
 _REASONS = "tfcompare.applicable"
 
 Needs = Literal["runs", "pair"]
@@ -123,7 +122,7 @@ def setup(title: str, *, needs: Needs) -> Page:
         on_disk.reread_button("tfcompare.on_disk.complaints", wish)
     if needs == "runs":
         return view
-    _stop_without_pair(view)
+    _stop_without_pair(view, wish)
     loaded = _load(view)
     comparison = _compare(view.selection, loaded)
     baseline, candidates = comparison.baseline, [] if comparison.is_single else comparison.candidates
@@ -173,14 +172,16 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     resolved = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     is_one_program = not resolved.selection.candidates
     if not wish.compared and (is_one_program or len(result.places) == _BEFORE_AND_AFTER):
-        selection = with_replicates(resolved.selection, wish, result.without_hidden())
+        selection = with_replicates(resolved.selection, result.without_hidden())
         resolved = replace(resolved, selection=selection, wish=selection)
-    state.choose(resolved.selection, in_url=resolved.wish)
+    if wish.compared:
+        state.choose(resolved.selection, in_url=resolved.wish)
+    else:
+        state.choose_default(resolved.selection)
     complaints += [as_markdown(problem) for run in resolved.unreadable for problem in run.problems]
     if resolved.unknown:
-        names = [as_code(run.name) for run in result.found if run.is_readable]
-        there = f"Choose in the sidebar, or name one of these: {some_of(names, _MOST_NAMED)}." if names else ""
-        complaints.append(f"There is no run {' or '.join(map(as_code, resolved.unknown))} here. {there}")
+        there = " Choose another in the sidebar or on the home page." if result.found else ""
+        complaints.append(f"There is no run {' or '.join(map(as_code, resolved.unknown))} here.{there}")
     for bad in resolved.misplaced:
         complaints.append(f"{as_code(bad.run)} is not counted as a replicate: {as_markdown(bad.why)}.")
     return Page(settings, result, resolved.selection, may_type), wish, complaints
@@ -216,11 +217,13 @@ def _program(content_id: str, _run: Run) -> Program:
     return program_of(_run)
 
 
-def _stop_without_pair(view: Page) -> None:
+def _stop_without_pair(view: Page, wish: Selection) -> None:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
         stop(f"There is no run to show: {as_markdown(why)}.", "Name a place with runs on the home page.")
+    if selection.baseline is None and wish.baseline is not None:  # what is wrong with it has been said
+        _stop_with_link()
     if selection.baseline is None:
         stop("No run is chosen.", "Choose a baseline in the sidebar or on the home page.")
 
@@ -228,6 +231,10 @@ def _stop_without_pair(view: Page) -> None:
 def stop(why: str, what_to_do: str) -> NoReturn:
     """Stop a page that has nothing to show, with the reason (Markdown), what to do, and a link to the home page."""
     st.info(f"{why} {what_to_do}")
+    _stop_with_link()
+
+
+def _stop_with_link() -> NoReturn:
     sidebar.link(sidebar.HOME, "Home", state.wish(), icon=":material/home:")
     st.stop()
 

@@ -19,14 +19,22 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
 from tfcompare.text import as_markdown, middle_ellipsis, some_of
 from tfcompare.ui.frame import state
-from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
+from tfcompare.ui.frame.selection import PER, Selection, ungrouped
 
 HOME = "app.py"
 WIDTH = 300
 MOST_NAMED = 6
 MOST_AT_ONCE = 3
 """With more compared runs than this, the replicates of only one are shown at a time."""
-_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 25, 20, 15
+_LONGEST_NAME = 100
+_CHOICES = "tfcompare-choices"
+_WHOLE_NAMES = f"""<style>
+.st-key-{_CHOICES} [data-tag] {{ height: auto; max-width: 100% }}
+.st-key-{_CHOICES} [data-tag] > span {{ max-width: none; white-space: normal; overflow-wrap: anywhere }}
+.st-key-{_CHOICES} .stSelectbox input:not(:focus) {{ direction: rtl; text-align: left; text-overflow: ellipsis }}
+</style>"""
+"""Names of runs differ at their ends: a chip shows the whole name on several lines, and a field as much of its end as
+there is room for, with an ellipsis before it."""
 ICONS = {
     "Overview": ":material/speed:",
     "Op stats": ":material/table_chart:",
@@ -41,6 +49,8 @@ ICONS = {
     "Query": ":material/database_search:",
     "Series": ":material/show_chart:",
 }
+_MORE = ("Series", "Capture", "Query")
+"""The pages in the group *More*, which are the last."""
 IN_TENSORBOARD = {
     "Overview": "Overview Page",
     "Op stats": "TensorFlow Stats, Framework Op Stats",
@@ -90,11 +100,16 @@ def page_title(path: Path) -> str:
 
 
 def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]) -> None:
-    """Show a link to each page that preserves the selection; those that have nothing to show are dimmed and say why."""
+    """Show a link to each page that preserves the selection; those that have nothing to show are dimmed and say why.
+
+    What is not a view of the selected runs stands below the others, in a group of its own.
+    """
     with slot.container(gap="xxsmall"):
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
+            if title == _MORE[0]:
+                st.caption("More")
             why = why_not.get(title)
             if why is not None and title in IN_TENSORBOARD:
                 why = f"{why}\n\nIn TensorBoard: {IN_TENSORBOARD[title]}"
@@ -126,24 +141,22 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
 
     `alike` are runs of the same program as a compared run, which are offered as replicates.
     """
-    full_names = {run.id: run.name for run in found if run.is_readable}
-    names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
+    names = short_names({run.id: run.name for run in found if run.is_readable}, _LONGEST_NAME)
 
     def choose_baseline(baseline: str | None) -> None:
-        before = state.current()
-        state.choose(with_replicates(before.with_baseline(baseline), before, found))
+        state.choose(state.current().with_baseline(baseline))
 
     def choose_candidates(candidates: Sequence[str]) -> None:
-        before = state.current()
-        state.choose(with_replicates(before.with_candidates(candidates), before, found), by_its_widget=True)
+        state.choose(state.current().with_candidates(candidates), by_its_widget=True)
 
-    with st.sidebar:
+    with st.sidebar.container(key=_CHOICES):
+        st.html(_WHOLE_NAMES)
         shown = showing("baseline", selection.baseline, choose_baseline) | {"placeholder": "Choose a run"}
         st.selectbox("Baseline", list(names), index=None, format_func=lambda run: names.get(run, run), **shown)
         others = [run for run in names if run != selection.baseline]
         shown = showing("candidates", list(selection.candidates), choose_candidates)
-        _choose_runs("Candidates", others, chips, shown)
-        _repeats(selection, found, full_names, alike)
+        _choose_runs("Candidates", others, names, shown)
+        _repeats(selection, found, names, alike)
         look: dict[str, Any] = {"icon": ":material/swap_vert:", "help": "Swap baseline and candidate", "shortcut": "x"}
         look |= {"disabled": selection.swapped() == selection, "width": "stretch"}
         st.button("Swap", on_click=lambda: state.choose(state.current().swapped()), **look)
@@ -151,8 +164,8 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
         st.segmented_control("Times and counts per", PER, required=True, width="stretch", help=_PER_HELP, **shown)
 
 
-def _choose_runs(label: str, runs: Sequence[str], chips: Mapping[str, str], shown: dict[str, Any]) -> None:
-    shown |= {"format_func": lambda run: chips.get(run, run), "placeholder": "Choose runs"}
+def _choose_runs(label: str, runs: Sequence[str], names: Mapping[str, str], shown: dict[str, Any]) -> None:
+    shown |= {"format_func": lambda run: names.get(run, run), "placeholder": "Choose runs"}
     st.multiselect(label, runs, select_all=False, **shown)
 
 
@@ -197,7 +210,7 @@ def _repeats(
         label = f"Add {number} replicates"
         if number == 1:
             ((run,),) = more.values()
-            label = f"Add {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))} as a replicate"
+            label = f"Add {as_markdown(names[run])} as a replicate"
     else:
         more = {run: tuple(runs) for run, runs in alike.items() if all(each in names for each in (run, *runs))}
         number, key, help_text = sum(map(len, more.values())), "tfcompare.alike", _grouping_help(more, names)
@@ -233,20 +246,20 @@ def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
         captures = (*others, *([] if shown is None else [shown]))
         state.choose(replace(selection, captures=captures), by_its_widget=True)
 
-    chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
+    own = selection.repeats_of(run)
     every, elsewhere = (run, *own), set(selection.recordings) - set(own)
-    label = f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}"
+    label = f"More captures of {as_markdown(names[run])}"
     shown = showing(f"repeats.{run}", list(own), choose_repeats)
-    _choose_runs(label, [one for one in names if one not in elsewhere], chips, shown)
+    _choose_runs(label, [one for one in names if one not in elsewhere], names, shown)
     if own:
         capture = next((one for one in selection.captures if one in every), None)
         shown = showing(f"shown.{run}", capture, choose_capture) | {"placeholder": "Nearest to the mean step"}
-        shown |= {"format_func": lambda run_id: chips.get(run_id, run_id), "help": _CAPTURE_HELP}
+        shown |= {"format_func": lambda run_id: names.get(run_id, run_id), "help": _CAPTURE_HELP}
         st.selectbox("Capture shown", every, index=None, **shown)
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
-    """Shorten names in the middle to fit into a widget, except names that would become identical."""
+    """Shorten names in the middle, except names that would become identical."""
     short = {run_id: middle_ellipsis(name, width) for run_id, name in names.items()}
     count = Counter(short.values())
     return {run_id: name if count[name] == 1 else names[run_id] for run_id, name in short.items()}

@@ -12,6 +12,7 @@ _SELECTION = "tfcompare.selection"
 _ADDED = "tfcompare.added"
 _TURN = "tfcompare.turn"
 _WRITTEN = "tfcompare.written"
+_DEFAULT = "tfcompare.default"
 
 
 def requested_selection() -> Selection:
@@ -39,6 +40,18 @@ def choose(selection: Selection, *, by_its_widget: bool = False, in_url: Selecti
     st.session_state[_WRITTEN] = written
 
 
+def choose_default(selection: Selection) -> None:
+    """As `choose`, where nothing was chosen yet."""
+    st.session_state[_DEFAULT] = selection
+    choose(selection)
+
+
+def default() -> Selection:
+    """The selection that this session began with, if nobody chose it; else one of nothing."""
+    selection: Selection = st.session_state.get(_DEFAULT, Selection())
+    return selection
+
+
 def widget_key(name: str) -> str:
     """The key of a widget that shows a part of the selection, which is a new widget whenever others change that.
 
@@ -48,10 +61,10 @@ def widget_key(name: str) -> str:
     return f"{name}.{st.session_state.get(_TURN, 0)}"
 
 
-def choose_added(before: Selection, runs: Sequence[str]) -> None:
-    """Select runs that were just added, in addition to `before`; the home page lists them first in this session."""
+def choose_added(selection: Selection, runs: Sequence[str]) -> None:
+    """As `choose`, where `runs` were just added: the home page lists them first in this session."""
     st.session_state[_ADDED] = (*runs, *added_runs())
-    choose(before.with_added(runs))
+    choose(selection)
 
 
 def added_runs() -> tuple[str, ...]:

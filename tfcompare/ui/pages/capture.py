@@ -17,6 +17,7 @@ from tfcompare.sources.capture.addresses import parse_addresses
 from tfcompare.sources.capture.recording import (
     DEVICE_LEVELS,
     HOST_LEVELS,
+    HOW_TO_INSTALL,
     LONGEST_MS,
     MOST_RETRIES,
     PYTHON_LEVELS,
@@ -28,6 +29,7 @@ from tfcompare.sources.capture.recording import (
 )
 from tfcompare.sources.folder_permissions import make_private
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.xprof_process import is_installed
 from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import own_captures, state
 from tfcompare.ui.frame.loading import fetch
@@ -74,6 +76,10 @@ def show(view: Page) -> None:
         "Captures a profile of programs while they run. Each must have started a profiler server:  \n"
         "`tf.profiler.experimental.server.start(6009)` or, in JAX, `jax.profiler.start_server(6009)`."
     )
+    if not is_installed():
+        st.warning(as_markdown(f"{HOW_TO_INSTALL.capitalize()}. Install it where this server runs."))
+        _list_captures(view)
+        return
     recording: BackgroundRecording | None = st.session_state.get(_RECORDING)
     is_busy = recording is not None and not recording.future.done()
     _form(view, is_busy=is_busy)
@@ -184,7 +190,7 @@ def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
     """Show what was captured, select it, and offer to open the comparison."""
     if st.session_state.get(_SELECTED) != found.id:
         st.session_state[_SELECTED] = found.id
-        state.choose_added(home_add.without_samples(view), [found.id])
+        state.choose_added(home_add.without_samples(view).with_added([found.id]), [found.id])
         st.rerun()  # the sidebar has been drawn
     run = fetch([found], view.settings)[found.id]
     if isinstance(run, TfcompareError):

@@ -10,10 +10,12 @@ from time import monotonic
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from tfcompare import settings
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.replicates import names_of
 from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.header import chosen_steps
@@ -25,6 +27,7 @@ from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps
 from tfcompare.ui.pages import demo, home_add, home_filters, home_runs
+from tfcompare.ui.pages.home_programs import MOST_CAPTURES, Program, programs, selected_elsewhere
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 from tfcompare.views.run_listing import device_text
@@ -44,7 +47,7 @@ def show(view: Page) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
     demo.begin(view)
     if added := hooks().newly_uploaded(view.found):
-        state.choose_added(home_add.without_samples(view), added)
+        state.choose_added(_alone(added, view), added)
         st.rerun()
     nothing_slot = st.empty()  # it is cleared at once when there are runs, also while these are being read
     if not view.found:
@@ -64,10 +67,13 @@ def show(view: Page) -> None:
     _offer_to_join(view)
     with st.container(horizontal=True, vertical_alignment="center"):
         status_slot = st.empty()
-        runs = home_filters.page_of(filtered.runs)
-    status_slot.caption(_count(filtered, view), wrap=False)
+        program_of = names_of([run for run in view.found if run.is_readable])
+        page = home_filters.page_of(programs(filtered.runs, program_of))
+    elsewhere = selected_elsewhere(view.found, program_of, view.selection, page)
+    status_slot.caption(_count(filtered, elsewhere, view), wrap=False)
     table_slot = st.container()
     home_add.places(view)
+    runs = [run for program in (*elsewhere, *page) for run in program]
     requests = _request(view, runs)
     with_steps = _request_with_steps(view, requests)
     outcomes, drawn = _done(requests), _done(with_steps)
@@ -76,16 +82,26 @@ def show(view: Page) -> None:
         headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in requested_again} | dict(drawn))
     with table_slot:
         if runs:
-            home_runs.show(runs, outcomes, view)
+            home_runs.show([*elsewhere, *home_runs.newest_first(page, outcomes)], outcomes, view)
             if remote := [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]:
                 which = "This run is" if len(remote) == 1 else f"{len(remote)} of these runs are"
                 size = format_bytes(sum(run.size_bytes for run in remote))
                 st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
-        else:
+        if not page:
             st.info("No run matches the filters. Clear them to see all runs.")
     home_runs.show_editor(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
+
+
+def _alone(added: Sequence[str], view: Page) -> Selection:
+    """The selection of these runs alone: the first program is the baseline, others are candidates."""
+    runs = [run for run in view.found if run.id in added]
+    sides = [[run.id for run in program] for program in programs(runs, names_of(runs))]
+    selection = view.selection.with_candidates(()).with_baseline_side(sides[0])
+    for side in sides[1:]:
+        selection = selection.with_toggled(side)
+    return selection
 
 
 def _show_problems(view: Page) -> None:
@@ -122,12 +138,13 @@ def _done(requests: Requests) -> Outcomes:
     return {run.id: outcome(request) for run, request in requests.items() if request.done()}
 
 
-def _count(filtered: home_filters.Filtered, view: Page) -> str:
+def _count(filtered: home_filters.Filtered, elsewhere: Sequence[Program], view: Page) -> str:
     shown, found = len(filtered.runs), len(view.found)
     of_all = f"{shown:,} of " if shown < found else ""
     runs = f"{of_all}{found:,} {'sample ' if view.search.are_samples else ''}run{'s' if found > 1 else ''}"
     hidden = f", {filtered.hidden_count:,} hidden" if filtered.hidden_count else ""
-    return f"{runs}{' that come with tfcompare' if view.search.are_samples else ''}{hidden}"
+    kept = f"; the first {sum(map(len, elsewhere)):,} are the selected ones" if elsewhere else ""
+    return f"{runs}{' that come with tfcompare' if view.search.are_samples else ''}{hidden}{kept}"
 
 
 def _request(view: Page, runs: Sequence[FoundRun]) -> Requests:
@@ -137,7 +154,7 @@ def _request(view: Page, runs: Sequence[FoundRun]) -> Requests:
     """
     cache = run_cache(view.settings)
     chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
-    here = [run for run in runs if run.summary is None and run.bytes_at_hand == run.size_bytes]
+    here = [run for run in runs[:MOST_CAPTURES] if run.summary is None and run.bytes_at_hand == run.size_bytes]
     requests = {run: cache.request(run) for run in dict.fromkeys((*chosen, *here)) if run.is_readable}
     wait(requests.values(), timeout=QUIET_S)
     return requests
@@ -159,7 +176,8 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
     pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was being drawn
     if not pending:
         return
-    sentence = compiling_sentence() or reading_sentence(pending, len(requests))
+    run = run_cache(settings.current()).first_read(pending)
+    sentence = compiling_sentence() or reading_sentence(run, len(requests) - len(pending), len(requests))
     slot.caption(f":material/hourglass_top: {as_markdown(sentence)}", wrap=False)
     until = monotonic() + _REDRAW_S
     while monotonic() < until and (unfinished := [one for one in requests.values() if not one.done()]):

@@ -14,11 +14,11 @@ from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings, sample_runs
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.text import as_code, as_markdown, is_url, middle_ellipsis
 from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.hooks import hooks
-from tfcompare.ui.frame.search import opened
+from tfcompare.ui.frame.search import look, opened
 from tfcompare.ui.frame.selection import SAMPLE_PAIR, Selection
 from tfcompare.ui.frame.shell import Page
 
@@ -136,7 +136,7 @@ def places(view: Page) -> None:
 
 
 def _add(is_first: bool) -> None:
-    """Add the typed place; the first one replaces the samples, along with their selection."""
+    """Add the typed place, and say so; the first one replaces the samples, along with their selection."""
     typed = st.session_state[_PATH].strip()
     if not typed:
         return
@@ -145,12 +145,28 @@ def _add(is_first: bool) -> None:
     except TfcompareError as error:
         st.session_state[_PATH_PROBLEM] = str(error)
         return
+    if problem := _why_no_profile(place):
+        st.session_state[_PATH_PROBLEM] = problem
+        return
     st.session_state[_PATH] = ""
     remote_links.confirm(place)
     selection = state.current()
+    given = [str(one.expanduser().absolute() if isinstance(one, Path) else one) for one in settings.current().places]
+    name = as_code(middle_ellipsis(shown(place), _LONGEST_PLACE))
+    if place in (*given, *selection.places):
+        st.toast(f"{name} is searched already.", icon=":material/check:")
+        return
+    st.toast(f"{name} was added.", icon=":material/check:")
     if is_first:
         selection = replace(selection, baseline=None, candidates=(), repeats=())
     state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
+
+
+def _why_no_profile(place: str) -> str:
+    """Why a local file cannot be read as a profile; empty if it can, and for folders and URLs."""
+    if is_url(place) or not Path(place).is_file():
+        return ""
+    return "; ".join(problem for run in look([place]).found for problem in run.problems if not run.is_readable)
 
 
 def _remove(place: str) -> None:

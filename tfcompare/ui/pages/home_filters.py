@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from types import MappingProxyType
 from typing import Any
 
@@ -17,9 +16,9 @@ from tfcompare.text import text_of
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import run_cache
 from tfcompare.ui.frame.shell import Page
+from tfcompare.ui.pages.home_programs import Program, pages
 from tfcompare.views.run_listing import device_text
 
-ROWS_ON_PAGE = 50
 TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))
 SHOW_HIDDEN = "tfcompare.show_hidden"
 _PAGE = "tfcompare.page"
@@ -50,7 +49,7 @@ def controls(view: Page) -> Filtered:
         found = [run for run in found if not wanted or set(wanted) & set(values[run.id])]
     if any(view.search.is_hidden(run.id) for run in view.found):
         st.toggle("Show hidden", key=SHOW_HIDDEN, persist_state="session")
-    hidden = {run.id for run in found if view.search.is_hidden(run.id) and run.id not in view.selection.recordings}
+    hidden = {run.id for run in found if view.search.is_hidden(run.id)}
     if st.session_state.get(SHOW_HIDDEN):
         hidden.clear()
     found = [run for run in found if run.id not in hidden]
@@ -58,13 +57,13 @@ def controls(view: Page) -> Filtered:
     return Filtered(tuple(sorted(latest_first, key=lambda run: run.id not in added)), len(hidden))
 
 
-def page_of(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
-    """The runs in view; if there are many, this shows the page selector."""
-    pages = max(1, ceil(len(runs) / ROWS_ON_PAGE))
-    if st.session_state.get(_PAGE, 1) > pages:
-        st.session_state[_PAGE] = pages
-    page = st.pagination(pages, key=_PAGE, persist_state="session") if pages > 1 else 1
-    return tuple(runs[(page - 1) * ROWS_ON_PAGE : page * ROWS_ON_PAGE])
+def page_of(programs: Sequence[Program]) -> list[Program]:
+    """The programs in view; if they do not fit on one page, this shows the page selector."""
+    found = pages(programs)
+    if st.session_state.get(_PAGE, 1) > len(found):
+        st.session_state[_PAGE] = len(found)
+    page = st.pagination(len(found), key=_PAGE, persist_state="session") if len(found) > 1 else 1
+    return found[page - 1]
 
 
 def matching(found: Sequence[FoundRun], text: str, tags: Values = MappingProxyType({})) -> list[FoundRun]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
+from itertools import pairwise
 from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,9 +19,9 @@ from tfcompare.store.annotations import LONGEST_NAME, LONGEST_TAG, MOST_TAGS, An
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.selection import Selection, with_replicates
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, program
-from tfcompare.ui.frame.sidebar import short_names
+from tfcompare.ui.pages.home_programs import Program, Row, by_row, rows_of
 from tfcompare.views.csv_files import for_spreadsheet
 from tfcompare.views.run_listing import UNREAD, UNREADABLE, listing
 from tfcompare.views.steps.headline import short_change
@@ -28,11 +30,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_BARS = 30
-_NAME_LENGTH, _NARROW_NAME_LENGTH = 26, 17
+_NAME_LENGTH, _NARROW_NAME_LENGTH = 48, 23
+_NAME_PIXELS, _LETTER_PIXELS, _FEWEST_LETTERS = 20, 7, 18
+"""The width of the names' column without and per letter, and for how many letters there is room at least."""
 
 _BASELINE = "tfcompare.pick_baseline"
 _CANDIDATE = "tfcompare.pick_candidate"
 _EDIT = "tfcompare.pick_edit"
+_UNFOLD = "tfcompare.pick_unfold"
+_UNFOLDED = "tfcompare.unfolded"
 _CHANGE_HELP = (
     "Step time compared with the baseline's, where both are of one program. It is not tested for significance. The "
     "headline above is, with the steps that are chosen in the sidebar."
@@ -43,9 +49,10 @@ _SPACE = "\u2003\u2003"
 """Enlarges the target: a button with only an icon is hard to hit."""
 BASELINE_ON, BASELINE_OFF = f":material/radio_button_checked:{_SPACE}", f":material/radio_button_unchecked:{_SPACE}"
 CANDIDATE_ON, CANDIDATE_OFF = f":material/check_box:{_SPACE}", f":material/check_box_outline_blank:{_SPACE}"
+UNFOLD, FOLD = ":material/chevron_right:", ":material/expand_more:"
 COLUMNS = (
-    *("baseline", "candidate", "name", "edit", "tags", "recorded", "device", "hosts", "steps", "step_time_ms_mean"),
-    *("change", "step_times_ms", "size_bytes", "remarks"),
+    *("baseline", "candidate", "name", "captures", "step_time_ms_mean", "range", "change", "device", "hosts", "steps"),
+    *("recorded", "edit", "tags", "step_times_ms", "size_bytes", "remarks"),
 )
 _FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_mean", "change")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
@@ -54,23 +61,25 @@ _EDITED = "tfcompare.edited"
 _NAME, _TAGS, _HIDDEN, _SAVE = (f"{_EDITED}.{field}" for field in ("name", "tags", "hidden", "save"))
 
 
-def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], view: Page) -> None:
-    """Show the table. A click on a button changes the selection, or opens the dialog that edits a run."""
+def show(found: Sequence[Program], outcomes: Mapping[str, Run | TfcompareError], view: Page) -> None:
+    """Show the table. A click on a button changes the selection, unfolds a program, or opens the dialog that edits a
+    run."""
     zone = browser_zone()
-    runs = newest_first(runs, outcomes)
-    listed = listing(runs, outcomes)
-    narrow = is_narrow()
-    order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
-    baseline = next((run for run in view.found if run.id == view.selection.baseline), None)
-    step_ms = listing([baseline], outcomes)["step_time_ms_mean"][0] if baseline is not None else nan
-    tags = [", ".join(view.search.tags(run)) for run in runs]
-    table = rows(listed, view.selection, zone, name_length).assign(
-        tags=tags,
-        change=changes(listed, view.selection.baseline, step_ms, _warn_unrelated(view.selection, outcomes)),
-        edit=EDIT,
+    selection, narrow = view.selection, is_narrow()
+    shown = rows_of(found, selection, st.session_state.get(_UNFOLDED, frozenset()))
+    listed = listing([run for program in found for run in program], outcomes)
+    by_id = dict(zip(listed["run"], listed["step_time_ms_mean"], strict=True))
+    of_baseline = () if selection.baseline is None else selection.side_of(selection.baseline)
+    step_ms = sum(by_id[run] for run in of_baseline) / len(of_baseline) if of_baseline else nan
+    unrelated = _warn_unrelated(selection, outcomes)
+    lines = by_row(listed, shown)
+    order = NARROW_COLUMNS if narrow else COLUMNS
+    table = rows(lines, shown, selection, zone, _NARROW_NAME_LENGTH if narrow else _NAME_LENGTH).assign(
+        tags=[", ".join(dict.fromkeys(tag for run in row.captures for tag in view.search.tags(run))) for row in shown],
+        change=changes(lines, shown, of_baseline, step_ms, unrelated),
     )
     frame = for_spreadsheet(table)
-    empty = {name for name in ("tags", "remarks") if not frame[name].ne("").any()}
+    empty = {name for name in ("tags", "remarks", "captures", "range") if not frame[name].ne("").any()}
     if not frame["hosts"].gt(1).any():
         empty.add("hosts")
     if not annotated.may_change():
@@ -81,7 +90,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
         hide_index=True,
         height="content",
         placeholder="",
-        column_config=_columns(_clicked_cell(runs), zone, narrow=narrow),
+        column_config=_columns(_clicked_cell(shown), zone, max(map(len, frame["name"])), narrow=narrow),
         key="tfcompare.runs",
         alt="Runs",
     )
@@ -92,51 +101,79 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
                 st.markdown(f"- {as_code(name)}: {as_markdown(why)}")
 
 
-def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError]) -> list[FoundRun]:
-    """The runs just added, then the others, by capture time: that in the profile if it was read, else the folder's."""
+def newest_first(found: Sequence[Program], outcomes: Mapping[str, Run | TfcompareError]) -> list[Program]:
+    """The programs with a run just added, then the others, by the time of their newest capture: that in the profile if
+    it was read, else the folder's."""
 
     def recorded(run: FoundRun) -> datetime:
         outcome = outcomes.get(run.id)
         return outcome.info.start_time if isinstance(outcome, Run) else run.recorded
 
     added = state.added_runs()
-    latest_first = sorted(runs, key=recorded, reverse=True)
-    return sorted(latest_first, key=lambda run: run.id not in added)
+    latest_first = sorted(found, key=lambda program: max(map(recorded, program)), reverse=True)
+    return sorted(latest_first, key=lambda program: not any(run.id in added for run in program))
 
 
-def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: int = _NAME_LENGTH) -> pd.DataFrame:
-    """The rows of the table, one per run of the listing, in the same order."""
-    readable = listed["state"] != UNREADABLE
-    baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
-    candidate = [CANDIDATE_ON if run in selection.candidates else CANDIDATE_OFF for run in listed["run"]]
-    names = short_names(dict(zip(listed["run"], listed["name"], strict=True)), name_length)
-    times = zip(listed["recorded"], listed["recorded_source"], listed["state"], strict=True)
-    return listed.assign(
-        baseline=[button if r else "" for button, r in zip(baseline, readable, strict=True)],
-        candidate=[button if r else "" for button, r in zip(candidate, readable, strict=True)],
-        name=[
-            names[run] if r else f"⚠ {middle_ellipsis(names[run], name_length - 3)}"
-            for run, r in zip(listed["run"], readable, strict=True)
+def rows(
+    lines: pd.DataFrame, shown: Sequence[Row], selection: Selection, zone: tzinfo, name_length: int = _NAME_LENGTH
+) -> pd.DataFrame:
+    """The table's rows in the same order, from the line of each."""
+    readable = lines["state"] != UNREADABLE
+    baseline = () if selection.baseline is None else selection.side_of(selection.baseline)
+    candidates = [run for run in selection.recordings if run not in baseline]
+    names = _short_names(lines["name"].tolist(), name_length)
+    times = zip(lines["recorded"], lines["recorded_source"], lines["state"], strict=True)
+    spans = zip(lines["least_ms"], lines["most_ms"], strict=True)
+    unfolded = {row.ids for row, after in pairwise(shown) if row.has_captures and after.program == row.program}
+    return lines.assign(
+        baseline=[
+            (BASELINE_ON if {*row.ids} <= {*baseline} else BASELINE_OFF) if r else ""
+            for row, r in zip(shown, readable, strict=True)
         ],
+        candidate=[
+            (CANDIDATE_ON if {*row.ids} <= {*candidates} else CANDIDATE_OFF) if r else ""
+            for row, r in zip(shown, readable, strict=True)
+        ],
+        name=[name if r else f"⚠ {name}" for name, r in zip(names, readable, strict=True)],
+        captures=[
+            f"{FOLD if row.ids in unfolded else UNFOLD} {len(row.ids)}" if row.has_captures else "" for row in shown
+        ],
+        edit=["" if row.has_captures else EDIT for row in shown],
         recorded=[recorded_text(when, zone, is_sure=s == "profile" or state == UNREAD) for when, s, state in times],
-        step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
-        hosts=listed["hosts"].where(readable).astype("Int64"),
-        size_bytes=listed["size_bytes"].where(readable).astype("Int64"),
+        step_times_ms=lines["step_times_ms"].map(bars, na_action="ignore"),
+        range=[f"{_three_digits(least)}–{_three_digits(most)}" if least < most else "" for least, most in spans],
+        hosts=lines["hosts"].where(readable).astype("Int64"),
+        size_bytes=lines["size_bytes"].where(readable).astype("Int64"),
     )
 
 
-def changes(
-    listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float, unrelated: Collection[str] = ()
-) -> list[str]:
-    """The change of each run's step time to the baseline's, such as `20× faster`.
+def _three_digits(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
-    Empty if one of the times is unknown, and for `unrelated` runs, which are of another program.
+
+def _short_names(names: Sequence[str], letters: int) -> list[str]:
+    """Names cut in their middle, except those that would read alike."""
+    short = [middle_ellipsis(name, letters) for name in names]
+    count = Counter(short)
+    return [one if count[one] == 1 else name for one, name in zip(short, names, strict=True)]
+
+
+def changes(
+    lines: pd.DataFrame,
+    shown: Sequence[Row],
+    baseline: Collection[str],
+    baseline_step_ms: float,
+    unrelated: Collection[str] = (),
+) -> list[str]:
+    """The change of each row's step time to the baseline's, such as `20× faster`.
+
+    Empty if one of the times is unknown, and for rows with `unrelated` runs, which are of another program.
     """
     texts = []
-    for run, step in zip(listed["run"], listed["step_time_ms_mean"], strict=True):
-        is_comparable = baseline_step_ms * step > 0 and run not in unrelated
+    for row, step in zip(shown, lines["step_time_ms_mean"], strict=True):
+        is_comparable = baseline_step_ms * step > 0 and not {*row.ids}.intersection(unrelated)
         change = short_change(baseline_step_ms, step) if is_comparable else ""
-        texts.append("baseline" if run == baseline else change)
+        texts.append("baseline" if {*row.ids} <= {*baseline} else change)
     return texts
 
 
@@ -175,20 +212,25 @@ def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
     return [max(values[i : i + size]) for i in range(0, len(values), size)] if size > 1 else list(values)
 
 
-def _clicked_cell(runs: Sequence[FoundRun]) -> Callable[[str], None]:
+def _clicked_cell(shown: Sequence[Row]) -> Callable[[str], None]:
     def clicked(column: str) -> None:
-        run = runs[st.session_state[column]["row"]]
-        if column == _EDIT:
-            st.session_state[_EDITED] = run.id  # from now on, the dialog is open at each rerun until it is closed
-            return
+        row = shown[st.session_state[column]["row"]]
         before = state.current()
-        chosen = before.with_baseline(run.id) if column == _BASELINE else before.with_toggled(run.id)
-        state.choose(with_replicates(chosen, before, runs))
+        if column == _UNFOLD:
+            unfolded = frozenset(st.session_state.get(_UNFOLDED, ()))
+            is_open = not unfolded.isdisjoint(row.ids)
+            st.session_state[_UNFOLDED] = unfolded.difference(row.ids) if is_open else unfolded.union(row.ids)
+        elif column == _EDIT:
+            st.session_state[_EDITED] = row.ids[0]  # from now on, the dialog is open at each rerun until it is closed
+        elif column == _BASELINE:
+            state.choose(before.with_ticked_baseline(row.ids, state.default()))
+        else:
+            state.choose(before.with_toggled(row.ids, [run.id for run in row.program]))
 
     return clicked
 
 
-def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> dict[str, Any]:
+def _columns(clicked: Callable[[str], None], zone: tzinfo, letters: int, *, narrow: bool) -> dict[str, Any]:
     kind = st.column_config
 
     def button(label: str, key: str, help: str, width: int, pinned: bool | None = None) -> Any:
@@ -197,19 +239,23 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
 
     of_baseline = "The run that the others are compared with"
     of_candidates = "The candidates: runs that are compared with the baseline"
+    of_captures = "Captures of one program: ticking its row selects all of them. Unfold it to select some"
+    of_range = "The least and the most of the captures' step times"
     of_time = f"When the profile was started ({zone}). * From the folder's name or the file's time"
     of_step = "Mean, without the first and last of more than five steps and a stray"
     return {
-        "baseline": button("Baseline", _BASELINE, of_baseline, 66, pinned=True),
-        "candidate": button("Compare", _CANDIDATE, of_candidates, 66, pinned=True),
-        "name": kind.TextColumn("Run", width=130 if narrow else 185),
+        "baseline": button("A" if narrow else "Baseline", _BASELINE, of_baseline, 40 if narrow else 66, pinned=True),
+        "candidate": button("B" if narrow else "Compare", _CANDIDATE, of_candidates, 40 if narrow else 66, pinned=True),
+        "name": kind.TextColumn("Run", width=_NAME_PIXELS + max(letters, _FEWEST_LETTERS) * _LETTER_PIXELS),
+        "captures": button("Captures", _UNFOLD, of_captures, 70),
         "edit": button("Edit", _EDIT, "Rename, tag or hide", 44),
         "tags": kind.TextColumn("Tags", width=110),
         "recorded": kind.TextColumn("Recorded", width=138, help=of_time),
-        "device": kind.TextColumn("Device", width=64),
+        "device": kind.TextColumn("Device", width=58),
         "steps": kind.NumberColumn("Steps", width=48, help="Empty if the profile marks no steps"),
-        "step_time_ms_mean": kind.NumberColumn("Step time", format="%.3f ms", width=92, help=of_step),
-        "change": kind.TextColumn("Change", width=96, alignment="right", help=_CHANGE_HELP),
+        "step_time_ms_mean": kind.NumberColumn("Step time", format="%.3f ms", width=88, help=of_step),
+        "range": kind.TextColumn("Range, ms", width=80, alignment="right", help=of_range),
+        "change": kind.TextColumn("Change", width=108, alignment="right", help=_CHANGE_HELP),
         "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=72, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=50),
         "size_bytes": kind.NumberColumn("Size", format="bytes", width=64),

@@ -103,6 +103,7 @@ def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> 
 
 LIVE: dict[str, Acts] = {
     "manual_pairs": lambda pair, readings=MappingProxyType({}): manual.choices(pair, lambda n: readings.get(n, n)),
+    "load_manual_pairs": manual.upload,
     "pair_op": _pair_op,
     "pair_kernel": _pair_kernel,
     "memory_events": _memory_events,

@@ -82,7 +82,7 @@ def _choose(view: Page) -> tuple[tuple[FoundRun, ...], Metric, str]:
         why = f"A series needs at least {FEWEST} runs of one program; no program here has that many."
         _stop_without_series(view, why)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        of_program = _of_program(found, large)
+        of_program = _of_program(found, large, view.selection.baseline)
         metric = _metric()
         by, runs = _choose_filters(view, of_program)
     others = len(found) - len(of_program)
@@ -109,10 +109,15 @@ def _stop_without_series(view: Page, why: str) -> NoReturn:
     st.stop()
 
 
-def _of_program(found: Sequence[FoundRun], large: Sequence[Program]) -> list[FoundRun]:
-    """The runs of the chosen one of the `large` programs; which one is only asked if there are several."""
+def _of_program(found: Sequence[FoundRun], large: Sequence[Program], baseline: str | None) -> list[FoundRun]:
+    """The runs of the chosen one of the `large` programs; which one is only asked if there are several.
+
+    It is that of the `baseline`, or if that is none of them the most frequent one, until another is chosen.
+    """
     programs = programs_of(found)
     chosen = most_frequent([program for program in programs.values() if program in large])
+    if baseline in programs and programs[baseline] in large:
+        chosen = programs[baseline]
     if len(large) > 1:
         offered = sorted(large)
         texts, usual = [program.text for program in offered], offered.index(chosen)

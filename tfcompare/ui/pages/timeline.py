@@ -24,12 +24,19 @@ from tfcompare.views import links
 from tfcompare.views.links import BESIDE, HOST, Moment, host_text
 from tfcompare.views.timeline import words as sentences
 from tfcompare.views.timeline.aligned import Aligned
+from tfcompare.views.timeline.details import details, ranged
 from tfcompare.views.timeline.drawing import axes
 from tfcompare.views.timeline.hosts import ShownHosts, first_hosts, shown_by_default, shown_hosts
-from tfcompare.views.timeline.selection import drawn_selection, most_changed_kernel, most_changed_of
+from tfcompare.views.timeline.selection import (
+    drawn_selection,
+    most_changed_kernel,
+    most_changed_of,
+    range_table,
+)
 from tfcompare.views.timeline.view import (
     OF_HOSTS,
     STEPS,
+    Compared,
     Options,
     aligned_at,
     compare_steps,
@@ -45,6 +52,12 @@ LEAST_MARKED_US = 0.1
 LEAST_SHOWN_US = 20.0
 """The least that a link from another page shows on either side of what it points to."""
 SMALL_ROWS, LINK_LETTERS = 2, 120
+_WIDE = "<style>.stMainBlockContainer { padding-inline: 1.5rem; }</style>"
+"""The timeline has the width of the window."""
+_STYLE = """<style>
+.stMain :is([class*=st-key-timeline], [class*=st-key-perfetto])[data-stale=true] { opacity: 1 !important; }
+</style>"""
+"""What is drawn does not look out of date while a click is answered."""
 _LAST = "timeline_last"
 """In the session: the runs that were drawn last, with the parameters of the page's address that are of these runs."""
 
@@ -62,6 +75,7 @@ def arrive(pair: Pair) -> None:
     name = st.query_params.get(HOST)  # older links name a host of the baseline without its letter
     if name in pair.baseline.host_names and name not in first_hosts(pair):
         st.session_state[HOST] = st.query_params[HOST] = host_text(pair, pair.baseline, name)
+    st.html(_WIDE)
     with st.spinner("Laying out the timeline …"):
         opened(shown_hosts(pair, st.query_params.get(HOST, ""), st.query_params.get(BESIDE, "")))
 
@@ -72,6 +86,7 @@ def show(pair: Pair, options: Options) -> None:
 
     A fragment, so that moving the window runs only this.
     """
+    st.html(_STYLE)
     compared = compare_steps(pair, options)
     shown, aligned = compared.shown, compared.aligned
     key, token = _key_of(KEY, shown), f"{key_of(shown)} {aligned.steps} {options.align}"
@@ -81,11 +96,22 @@ def show(pair: Pair, options: Options) -> None:
     address = st.query_params.to_dict() | address_of(state)
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in (*OF_HOSTS, *STEPS) if name in address}
     labels = compared.canvas_labels(timeline_panels.in_words(aligned, state, shown.names))
-    jumps = sentences.jumps(aligned, state.look, compared.places)
-    show_timeline(aligned, state, labels, jumps, key, token)
-    timeline_panels.show_selected(shown, aligned, state)
-    timeline_panels.show_range(compared, state)
-    timeline_panels.traces(shown.pair, aligned, state)
+    jumps = sentences.jumps(aligned, state.look, compared.places, shown.names)
+    panel, ran = _panel(compared, state)
+    show_timeline(aligned, state, labels, jumps, panel, key=key, token=token)
+    timeline_panels.traces(shown, aligned, state)
+    if ran is not None:
+        timeline_panels.show_range(compared, ran)
+
+
+def _panel(compared: Compared, state: State) -> tuple[dict[str, Any], pd.DataFrame | None]:
+    """(what the panel beside the lanes shows, the ops that ran in the measured range)."""
+    shown, aligned = compared.shown, compared.aligned
+    panel = {"details": details(shown, aligned, state.selected)}
+    if state.range_us is None:
+        return panel, None
+    rows, coverage = range_table(aligned, state.look, state.range_us)
+    return panel | {"ranged": ranged(shown, aligned, state.range_us, coverage)}, rows
 
 
 @st.fragment
@@ -99,19 +125,18 @@ def small(pair: Pair) -> None:
         return
     if not timelines.all_have_steps:
         return
+    st.html(_STYLE)
     compared = aligned_at(shown)
     aligned = compared.aligned
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
-        show_link(pair, links.to_timeline())
-    if not pair.is_single:
-        where = sentences.where(aligned, compared.places, shown.labels, compared.host)
-        st.markdown(where, help=sentences.OVERLAP)
     key, token = _key_of(SMALL, shown), str(key_of(shown))
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
-    jumps = sentences.jumps(aligned, state.look, compared.places)
-    show_timeline(aligned, state, compared.canvas_labels(), jumps, key, token, compact=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
+        show_link(pair, replace(links.to_timeline(), parameters=address_of(state)))
+    jumps = sentences.jumps(aligned, state.look, compared.places, shown.names)
+    panel, _ = _panel(compared, state)
+    show_timeline(aligned, state, compared.canvas_labels(), jumps, panel, key=key, token=token, compact=True)
 
 
 def _ids(pair: Pair) -> list[str]:

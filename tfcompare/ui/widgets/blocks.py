@@ -18,6 +18,7 @@ from tfcompare.ui.widgets.table_layout import (
     NARROW_PAGE_PIXELS,
     PADDING_PIXELS,
     PAGE_PIXELS,
+    letters_of,
 )
 from tfcompare.units import format_ratio
 from tfcompare.views.blocks import Facts, Items, Text, Verdict
@@ -35,12 +36,13 @@ _DIFF_BACKGROUNDS = {"-": "rgb(221 107 0 / 18%)", "+": "rgb(43 123 214 / 18%)"}
 
 
 def show_verdict(found: Verdict) -> None:
-    """The badge and the answer, in one line if there is room, and what it is based on."""
+    """The badge and the answer, in one line if there is room, and what to keep in mind; what it is based on as help."""
     colour = "blue" if "better" in found.tone else "orange" if "worse" in found.tone else "gray"
     badge = f":{colour}-badge[{found.badge}] " if found.badge else ""
-    st.markdown(f"### {badge}{found.headline}", help=found.help or None)
-    if found.basis:
-        st.caption(" ".join(found.basis), help=found.details or None)
+    behind = "\n\n".join(filter(None, [*found.behind, found.details, found.help]))
+    st.markdown(f"### {badge}{found.headline}", help=behind or None)
+    if found.note:
+        st.caption(found.note)
 
 
 def show_text(block: Text) -> None:
@@ -50,9 +52,14 @@ def show_text(block: Text) -> None:
     elif block.look == "notice":
         st.info(block.text)
     elif block.clears:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(block.text, width="content")
-            st.button("Show all", key=f"clear {block.clears}", on_click=partial(clear, block.clears))
+        st.button(
+            block.text,
+            key=f"clear {block.clears}",
+            help="Show all",
+            on_click=partial(clear, block.clears),
+            icon=":material/close:",
+            icon_position="right",
+        )
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
@@ -119,13 +126,14 @@ def show_small_table(facts: Facts) -> None:
 
 def show_items(items: Items) -> None:
     """One-liners that unfold; those beyond the first behind one more."""
-    for line, more in items.items[:MOST_ITEMS]:
-        with st.expander(line.replace(" %", f"{NO_BREAK}%")):
-            st.markdown(more)
-    if others := items.items[MOST_ITEMS:]:
-        with st.popover(f"{len(others)} more", type="tertiary"):
-            for line, more in others:
-                st.markdown(f"**{line}**\n\n{more}")
+    with st.container(gap="xsmall"):
+        for line, more in items.items[:MOST_ITEMS]:
+            with st.expander(line.replace(" %", f"{NO_BREAK}%")):
+                st.markdown(more)
+        if others := items.items[MOST_ITEMS:]:
+            with st.popover(f"{len(others)} more", type="tertiary"):
+                for line, more in others:
+                    st.markdown(f"**{line}**\n\n{more}")
 
 
 def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None:
@@ -144,7 +152,7 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
     names = [innermost_first(str(name)) for name in frame[labels[0]]]
-    letters = [max(map(_letters, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
+    letters = [max(map(letters_of, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
     pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
     pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
@@ -165,14 +173,6 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     if facts.note:
         st.caption(facts.note)
     return chosen if chosen in ids else None
-
-
-def _letters(text: str) -> float:
-    """How many average letters wide a text is: punctuation of shapes, intervals and names is half as wide."""
-    return len(text) - sum(map(text.count, _HALF_AS_WIDE)) / 2
-
-
-_HALF_AS_WIDE = ",.[]() "
 
 
 def _fitting_columns(facts: Facts) -> list[int]:

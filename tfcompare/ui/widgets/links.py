@@ -8,16 +8,18 @@ import streamlit as st
 
 from tfcompare.compare.pair import Pair
 from tfcompare.ui.frame import sidebar, state
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.views.blocks import Link, Links
 from tfcompare.views.registry import view
 from tfcompare.views.series.changes import Series
 
 
 def show_links(subject: Pair | Series, block: Links) -> None:
-    """Links in a row, after their text."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    """Links in a row, after their text; a single one is at its right, even if the text has several lines."""
+    is_beside = len(block.links) == 1 and not is_narrow()
+    with st.container(horizontal=True, wrap=not is_beside, vertical_alignment="center"):
         if block.text:
-            st.markdown(block.text, width="content", help=block.help or None)
+            st.markdown(block.text, width="stretch" if is_beside else "content", help=block.help or None)
         for link in block.links:
             show_link(subject, link)
 

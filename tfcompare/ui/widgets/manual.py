@@ -121,22 +121,16 @@ def _label(name: Name, readable: Readable) -> str:
 
 
 def choices(pair: Pair, readable: Readable = str) -> None:
-    """The list of manual choices, each with an undo, and the buttons that save or load them as a file.
-
-    Shows nothing for a run alone.
-    """
-    if pair.is_single:
-        return
+    """The list of manual choices, if there are any, each with an undo, and a button that saves them as a file."""
     selection = state.current()
     if selection.are_manual_pairs_lost:
         st.warning(
             "The link refers to manual pairs that it does not contain, so rows are paired automatically. Ask "
-            "its sender for the file of manual pairs, and load it here.",
+            "its sender for the file of manual pairs, and load it with ⋮ above the table.",
             icon=":material/link_off:",
         )
     choices = choices_for(selection.manual_pairs, pair.baseline.id, pair.candidate.id)
     if not choices:
-        _load_button(pair)
         return
     with st.expander(f"Manual pairs ({len(choices)})", icon=":material/edit:", expanded=len(choices) < 6):
         for number, choice in enumerate(choices):
@@ -158,15 +152,8 @@ def choices(pair: Pair, readable: Readable = str) -> None:
                 icon=":material/download:",
                 on_click="ignore",
                 key="by_hand_save",
-                help="Load it here again, or pass it to `tfcompare diff --pairs`",
+                help="Load it with ⋮ above the table, or pass it to `tfcompare diff --pairs`",
             )
-            _load_button(pair)
-
-
-def _load_button(pair: Pair) -> None:
-    icon, meaning = ":material/upload_file:", "From a file saved on this page"
-    with st.popover("Load manual pairs", icon=icon, key="by_hand_file", help=meaning):
-        _upload(pair)
 
 
 def _line(pair: Pair, number: int, choice: ManualChoice, choices: Sequence[ManualChoice], readable: Readable) -> None:
@@ -180,8 +167,11 @@ def _line(pair: Pair, number: int, choice: ManualChoice, choices: Sequence[Manua
         st.markdown(f"{ours} (baseline) **{verb}** {theirs} (candidate){holds}", width="stretch")
 
 
-def _upload(pair: Pair) -> None:
-    uploaded = st.file_uploader("File of manual pairs (JSON)", type="json", key="by_hand_upload")
+def upload(pair: Pair) -> None:
+    """The button that loads manual choices from a file."""
+    uploaded = st.file_uploader(
+        "Load manual pairs from a file saved on this page (JSON)", type="json", key="by_hand_upload"
+    )
     if uploaded is None:
         return
     try:

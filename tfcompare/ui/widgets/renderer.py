@@ -27,6 +27,7 @@ from tfcompare.ui.widgets.blocks import (
     show_verdicts,
 )
 from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.flame import show_flame_graph
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import Shown, sortable
@@ -38,6 +39,7 @@ from tfcompare.views.blocks import (
     Choose,
     Code,
     Facts,
+    FlameGraph,
     Items,
     Judgements,
     Link,
@@ -83,8 +85,11 @@ class Renderer:
         The blocks are listed again after each group of widgets; they are of the same kinds whatever is chosen.
         """
         known = declared(of.options)
-        options = preset(known, self.subject, of.options())
-        blocks = list(of.make(self.subject, options))
+        self._show_with_options(known, preset(known, self.subject, of.options()), partial(of.make, self.subject))
+
+    def _show_with_options(self, known: Sequence[Option], options: Any, make: Callable[[Any], Iterable[Block]]) -> None:
+        """The blocks that `make` lists for the options, with the widgets of those; what is unfolded has its own."""
+        blocks = list(make(options))
         for position in range(len(blocks)):
             block = blocks[position]
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
@@ -97,8 +102,19 @@ class Renderer:
                     elif isinstance(block, Choose) and block.first:
                         self.show(block.first)
                     options = choose(known, names, self.subject, options)
-                blocks = list(of.make(self.subject, options))
-            self.show(blocks[position])
+                blocks = list(make(options))
+            if isinstance(block, Section) and block.unfolds:
+                within = partial(_blocks_within, make, position)
+                self._unfold(block, partial(self._show_with_options, known, options, within))
+            else:
+                self.show(blocks[position])
+
+    def _unfold(self, section: Section, show: Callable[[], None]) -> None:
+        """What takes time to make, in an expander that makes it when it is opened, as the address says."""
+        expander = st.expander(section.title, key=section.address, on_change="rerun", bind="query-params")
+        with expander:
+            if expander.open:
+                show()
 
     def show_all(self, blocks: Iterable[Block]) -> None:
         """Blocks, one below the other."""
@@ -123,6 +139,8 @@ class Renderer:
             drawn = draw(self.subject, block.name, make, block.on, chooses=block.chooses)
             if not drawn and block.nothing:
                 st.info(block.nothing)
+        elif isinstance(block, FlameGraph):
+            show_flame_graph(self.subject, block)
         elif isinstance(block, Live):
             self.live[block.name](self.subject, *block.arguments)
         elif isinstance(block, Links):
@@ -142,6 +160,8 @@ class Renderer:
         elif section.is_open:
             st.subheader(section.title, anchor=False, help=section.help or None)
             within.show_all(section.blocks)
+        elif section.unfolds:
+            self._unfold(section, lambda: within.show_all(section.blocks))
         else:
             with st.expander(section.title):
                 within.show_all(section.blocks)
@@ -156,7 +176,8 @@ class Renderer:
                 st.caption(opens.hint)
                 self._open(opens, chosen, table.address)
             return
-        with st.container(horizontal=True, vertical_alignment="center"):
+        heading = st.container(horizontal=True, vertical_alignment="center")
+        with heading:
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
             if self.is_within:
                 st.markdown(f"#### {table.title}", width="content", help=hint)
@@ -167,19 +188,27 @@ class Renderer:
                 switch = table.switch or f"all_columns_{table.address}".strip("_")
                 every = st.toggle("All columns", key=switch, bind="query-params")
         if table.rows.empty:
+            self._menu(table, heading)
             st.info(table.nothing or "There are no rows.")
             return
         rows, columns = table.in_file(table.columns_of(table.every if every else table.names))
         numbered, key = rows.assign(**{_POSITION: range(len(rows))}), f"{table.name} {table.title} {every}"
         ordered, chosen = self._sortable(table, numbered, columns, key)
         cells = as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns])
-        with st.container(horizontal=True):
+        with heading:
             if isinstance(self.subject, Pair):
                 _file_buttons(self.subject, table, cells)
             else:
                 csv_of_rows(cells, f"{table.name}.csv", f"{table.name}_csv")
+        self._menu(table, heading)
         if opens:
             self._open(opens, chosen, table.address)
+
+    def _menu(self, table: Table, heading: DeltaGenerator) -> None:
+        """What else can be done with the table, behind a button at the end of its heading."""
+        if table.menu is not None:
+            with heading, st.popover("⋮", type="tertiary", help="More that can be done with this table"):
+                self.show(table.menu)
 
     def _sortable(
         self, table: Table, rows: pd.DataFrame, columns: Sequence[Shown], key: str
@@ -194,6 +223,12 @@ class Renderer:
             open_details(details.title, lambda: self.show_all(details.blocks), address=address)
 
 
+def _blocks_within(make: Callable[[Any], Iterable[Block]], position: int, options: Any) -> list[Block]:
+    """The blocks of the section at this position."""
+    section = list(make(options))[position]
+    return section.blocks if isinstance(section, Section) else []
+
+
 def _show_simple(block: Block) -> None:
     """A block that needs neither the pair nor other blocks."""
     if isinstance(block, Text):
@@ -201,7 +236,7 @@ def _show_simple(block: Block) -> None:
     elif isinstance(block, Verdict):
         show_verdict(block)
     elif isinstance(block, Cards):
-        cards(block.figures)
+        cards(block)
     elif isinstance(block, Judgements):
         show_verdicts(block.rows)
     elif isinstance(block, Items):
@@ -227,16 +262,24 @@ CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {"better": "blue", "worse": "orange"}
 
 
-def cards(figures: Sequence[KeyFigure]) -> None:
-    """Show the key figures, each with its change, in cards that have room for the longest label, value and change."""
+def cards(block: Cards) -> None:
+    """Show the first key figures, each with its change, in cards that have room for the longest label, value and
+    change; all of them, and what the others mean, behind a button."""
+    figures = block.first
     labels = max((len(figure.label) for figure in figures), default=0)
     values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
     changes = max((len(change_text(one) + before_text(one)) for one in figures if one.has_baseline), default=0)
     change = CHANGE_PADDING_PIXELS + round(changes * CHANGE_LETTER_PIXELS) if changes else 0
     pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values, change)
-    with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
+    cells = len(figures) + bool(block.others)
+    with st.grid(max(cells, FEWEST_IN_A_ROW), min_column_width=pixels, gap="xsmall"):
         for figure in figures:
             _card(figure)
+        if block.others:
+            with st.popover(block.others, type="tertiary"):
+                show_small_table(block.facts)
+                others = [one for one in block.figures if one not in figures]
+                st.caption("\n\n".join(f"**{one.label}:** {one.meaning}" for one in others))
 
 
 def _pixels(value: str) -> int:
@@ -278,15 +321,16 @@ def open_details(name: str, show: Callable[[], None], *, address: str = "") -> N
 
 
 def _file_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
-    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them."""
+    """A menu of two files: the rows and columns of the table, in its order, and all of them."""
     name = file_stem(" ".join([table.name, *(run.name for _, run in pair.shown)]))
     key = f"{table.name}_csv"
     if pair.is_single:
         cells = cells.rename(columns=lambda column: column.removesuffix("_baseline"))
-    csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
     meaning = "Every row and column of all candidates, without any filter, as `tfcompare diff` writes them"
     label, make = "CSV: ungrouped, all columns", lambda: spreadsheet_csv(everything(pair, table))
-    file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
+    with st.popover("CSV", icon=":material/download:", type="tertiary"):
+        csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
+        file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
 
 
 def everything(pair: Pair, table: Table) -> pd.DataFrame:

@@ -25,14 +25,22 @@ FIGURES_IN_VIEW = 3
 """The figures of a narrow table: baseline, candidate and change of its first metric."""
 
 NAME_PIXELS = (180, 420)
+LEAST_TEXT_PIXELS = 160
+"""Of a text that is long: a shape before and after, or most of it."""
 NARROW_NAME_PIXELS = (110, 210)
 LETTER_PIXELS = 7.2
 """The width of a digit, and of an average letter, in Streamlit's font."""
 
+NAME_LETTER_PIXELS = 6.6
+"""The width of a letter of a name, which is of small letters for the most part."""
+HALF_AS_WIDE = ",.[]() ijl"
+"""Of letters, those of punctuation, and the narrowest."""
 PADDING_PIXELS = 16
 MARKER_PIXELS = 40
 """The width of the column that selects a row."""
 
+MOST_MEASURED = 20
+"""Of a column's texts: the longest in letters are the widest but for some letters."""
 FACTOR_LETTERS = len("1/7.24")
 BAR_LETTERS = 13
 """The width of a bar with its share in percent, in letters."""
@@ -53,6 +61,10 @@ class Layout:
     digits: dict[str, int]
     scales: dict[str, Scale]
     pinned: tuple[str, ...] = ()
+
+    def letters(self, column: Shown) -> int:
+        """How many letters of a name the column has room for; these are narrower than digits."""
+        return int((self.pixels[column.name] - PADDING_PIXELS) / NAME_LETTER_PIXELS)
 
     def factor(self, column: Shown) -> float:
         """The divisor of the column's values."""
@@ -77,8 +89,9 @@ def layout(
 ) -> Layout:
     """The layout: columns under one heading have the same decimals, and the first column gets the remaining width.
 
-    If too little width is left for all columns, the table scrolls horizontally, and what was judged, with its verdict,
-    is in view; if there is too little for that, too, the first column is as wide as it needs.
+    If too little width is left, the widest text gives some up. If that is not enough for all columns, the table scrolls
+    horizontally, and what was judged, with its verdict, is in view; if there is too little for that, too, the first
+    column is as wide as it needs.
     """
     formats = _formats(frame, columns)
     first, *others = columns
@@ -86,6 +99,11 @@ def layout(
     least, most = NAME_PIXELS
     most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
     room = page_pixels - MARKER_PIXELS
+    texts = [column.name for column in others if column.format == "text"]
+    if texts:
+        widest = max(texts, key=pixels.__getitem__)
+        lacking = least - (room - sum(pixels.values()))
+        pixels[widest] -= max(min(lacking, pixels[widest] - LEAST_TEXT_PIXELS), 0)
     lefts = [room - sum(pixels.values())]
     if judged := [at for at, column in enumerate(others, 1) if column.is_judged or column.name == "verdict"]:
         lefts.append(room - sum([*pixels.values()][: judged[-1]]))
@@ -122,11 +140,12 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
 
 def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str | None) -> int:
     """The width needed by the longest cell and the label; for texts at most that of `column.letters`."""
-    letters: float = len(formats.with_unit(column, column.label)) + 2 * (column.name == sorted_by)
+    letters = letters_of(formats.with_unit(column, column.label)) + 2 * (column.name == sorted_by)
     if column.format == "text":
-        cells = frame[column.name].dropna().astype("str").str.len()
-        longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
-        letters = min(longest, column.letters)
+        cells = frame[column.name].dropna().astype("str").drop_duplicates()
+        longest = cells[cells.str.len().nlargest(MOST_MEASURED).index]
+        widest = max(map(letters_of, [LONGEST_WORDS.get(column.name, ""), *longest]))
+        letters = max(letters, min(widest, column.letters))
     elif column.format == "factor":
         values = frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
         ends = values[np.isfinite(values)]
@@ -145,6 +164,11 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
     elif column.format == "bar":
         letters = BAR_LETTERS
     return ceil(letters * LETTER_PIXELS) + PADDING_PIXELS
+
+
+def letters_of(text: str) -> float:
+    """How many average letters wide a text is."""
+    return len(text) - sum(map(text.count, HALF_AS_WIDE)) / 2
 
 
 def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:

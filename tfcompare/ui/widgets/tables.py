@@ -17,6 +17,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
+from tfcompare.text import middle_ellipsis
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
 from tfcompare.units import format_factor
@@ -25,6 +26,7 @@ from tfcompare.views.columns import (
     MATCH_MARKS,
     MATCH_MEANINGS,
     MATCH_WORDS,
+    SCOPE_MARK,
     Shown,
     changes_of,
     innermost_first,
@@ -185,7 +187,8 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text":
-            short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {})
+            room = laid_out.letters(column) if column.is_name or column is columns[0] else None
+            short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {}, room)
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
@@ -216,11 +219,18 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _readings(cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str]) -> dict[str, str]:
-    """What is displayed for each text, if it is not the text itself."""
+def _readings(
+    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], letters: int | None = None
+) -> dict[str, str]:
+    """What is displayed for each text, if it is not the text itself; names have at most so many letters."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    shown = [readings.get(text) or (innermost_first(text) if column.is_name else text) for text in whole]
+    shown = [readings.get(text) or _name(text, column, letters) for text in whole]
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
+
+
+def _name(text: str, column: Shown, letters: int | None) -> str:
+    name = innermost_first(text, letters) if column.is_name else text
+    return name if letters is None or SCOPE_MARK in name else middle_ellipsis(name, letters)
 
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:

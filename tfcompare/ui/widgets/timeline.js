@@ -2,8 +2,6 @@
 
 const mounted = new WeakMap();
 
-const columns = (table) => Object.fromEntries(table.schema.fields.map(({ name }) => [name, table.getChild(name).toArray().slice()]));
-
 // Replaces the address, so that going back leads to the page before instead of through every view of this one.
 function writeAddress(parameters) {
   const address = new URL(window.location.href);
@@ -15,7 +13,7 @@ function writeAddress(parameters) {
 }
 
 export default function ({ data, parentElement, setStateValue }) {
-  const drawing = { ...data.drawing, spans: columns(data.spans), drift: columns(data.drift) };
+  const drawing = { ...data.drawing, spans: columns(data.spans), drift: columns(data.drift), matches: columns(data.matches) };
   if (!data.state.compact) writeAddress(data.address);
   const before = mounted.get(parentElement);
   if (before) {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from tfcompare.views import canvas
 from tfcompare.views.links import numbers_in
 from tfcompare.views.timeline import component as timeline
 from tfcompare.views.timeline.aligned import Aligned
@@ -17,9 +18,9 @@ from tfcompare.views.timeline.component import state_of as drawing_state
 from tfcompare.views.timeline.drawing import Viewport, default_window_us
 from tfcompare.views.timeline.words import Jump
 
-_ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
+_ADAPTER = "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("arrow.js", "timeline.js"))
 _component = st.components.v2.component(
-    "tfcompare.timeline", js=f"{timeline.script()}\n{_ADAPTER}", css=timeline.style()
+    "tfcompare.timeline", js=f"{canvas.script()}\n{timeline.script()}\n{_ADAPTER}", css=timeline.style()
 )
 _BESIDE = 0.5
 """What is sent of a window's length on either side, so that moving shows something at once."""
@@ -79,9 +80,17 @@ def _span(text: str) -> dict[str, int] | None:
 
 
 def show_timeline(
-    aligned: Aligned, state: State, labels: Labels, jumps: Sequence[Jump], key: str, token: str, compact: bool = False
+    aligned: Aligned,
+    state: State,
+    labels: Labels,
+    jumps: Sequence[Jump],
+    panel: Mapping[str, Any],
+    *,
+    key: str,
+    token: str,
+    compact: bool = False,
 ) -> None:
-    """Draw the timeline.
+    """Draw the timeline, with a `panel` of the `details` of the selected span and of what is `ranged`.
 
     `token` changes with time 0 and the compared steps, and `jumps` are buttons that lead to places in it. A `compact`
     one leaves the address alone.
@@ -92,11 +101,16 @@ def show_timeline(
     width, window = round(look.width_px * (1 + 2 * _BESIDE)), (seen[0] - margin, seen[1] + margin)
     wider = replace(look, window_us=window, width_px=width)
     drawn = component_data(aligned, wider, labels, token=token, selected=state.selected, jumps=jumps)
-    frames = {name: drawn.pop(name) for name in ("spans", "drift")}
+    frames = {name: drawn.pop(name) for name in timeline.FRAMES}
     shown = drawing_state(
         look, range_us=state.range_us, by_type=state.by_type, shows_idle=state.shows_idle, compact=compact
     )
-    data = {"drawing": drawn, "state": shown, "address": dict.fromkeys(_IN_ADDRESS) | address_of(state), **frames}
+    data = {
+        "drawing": drawn | dict(panel),
+        "state": shown,
+        "address": dict.fromkeys(_IN_ADDRESS) | address_of(state),
+        **frames,
+    }
     # Streamlit stores only states that something listens to.
     parts = ("view", "selected", "range", "colour", "all")
     listeners: dict[str, Any] = {f"on_{part}_change": lambda: None for part in parts}

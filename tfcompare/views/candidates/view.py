@@ -39,6 +39,8 @@ TABLES = {
 }
 """What a table with a column for each run can be about."""
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
+MORE_OF_ALL = "More of all runs"
+"""Apart from what unfolds above it on the page of the overview."""
 REFERENCE = "● baseline"
 """Shown for the baseline in place of a verdict."""
 _RATIO = "Of the step times, as is the interval; no interval where it was not tested."
@@ -60,8 +62,13 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def over_time(pair: Pair, options: Options) -> Iterator[Block]:
-    """Step times of all runs, and the ops that changed, in the order of the captures; a table with all runs."""
+    """Step times of all runs in the order of the captures; the ops that changed, and a table with all runs."""
     yield Section("All runs", partial(_step_times, pair), is_open=True)
+    yield Section(MORE_OF_ALL, partial(_more, pair, options))
+
+
+def _more(pair: Pair, options: Options) -> Iterator[Block]:
+    """The ops that changed, in the order of the captures, and a table with all runs."""
     yield Section("Changes of all runs", partial(_changes, pair, options), True, ["changes_by"])
     yield Section("All runs beside each other", partial(_beside, pair, options), True, ["beside"])
 

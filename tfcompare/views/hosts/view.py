@@ -17,6 +17,7 @@ from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import format_delta, format_time_us
 from tfcompare.views import links
 from tfcompare.views.blocks import (
+    MORE,
     Beside,
     Block,
     Chart,
@@ -91,18 +92,24 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The slowest host in a sentence, a time of each host in each step, the parts of their steps, and every step."""
+    """The slowest host in a sentence, and the parts of the steps of each; a time of each host in every step."""
     if not groupings(pair):
         return
     yield later(partial(_answer, pair))
-    yield Choose(["by", "metric"])
-    yield later(partial(_heat_maps, pair, options))
+    yield Choose(["by"])
     parts = partial(host_parts.blocks, pair, every_host=options.every_host)
     title, choices = f"Where each {options.by}'s time goes", ["at_step", "every_host"]
     yield Section(title, lambda: parts(_parts_of(pair, options)), True, choices)
     if len(_hosts(pair)) > 1:
         make = partial(host_links, pair, steps_by(pair, "host").candidate, list(_hosts(pair)), options.one_host)
         yield Section("Look at one host", make, True, ["one_host"])
+    yield Section(MORE, partial(_more, pair, options))
+
+
+def _more(pair: Pair, options: Options) -> Iterator[Block]:
+    """A time of each host in each step, who reaches the collective last, and every step."""
+    yield Choose(["metric"])
+    yield later(partial(_heat_maps, pair, options))
     yield later(partial(hosts_clocks.blocks, pair))
     yield later(lambda: [_table(pair, options)])
 
@@ -158,7 +165,7 @@ def _heat_maps(pair: Pair, options: Options) -> Iterator[Block]:
             run = "Run" if pair.is_single else f"{pair.marked[which]} ({SIDES[which]})"
             maps.append(Text(f"{run} has no {plural} with common steps.", "notice"))
     title = f"{LABELS[options.metric]} of each step"
-    yield Section(title, [Beside([[one] for one in maps])], True, help="A click on a step shows its parts below.")
+    yield Section(title, [Beside([[one] for one in maps])], True, help="A click on a step shows its parts above.")
 
 
 def _matrices(pair: Pair, options: Options) -> list[pd.DataFrame]:

@@ -21,7 +21,20 @@ from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.advice import input_advice as input_category_advice
-from tfcompare.views.blocks import Block, Chart, Choose, Facts, Items, Judgements, Link, Links, Text, later
+from tfcompare.views.blocks import (
+    MORE,
+    Block,
+    Chart,
+    Choose,
+    Facts,
+    Items,
+    Judgements,
+    Link,
+    Links,
+    Section,
+    Text,
+    later,
+)
 from tfcompare.views.input import charts
 from tfcompare.views.input import figures as input_bound
 from tfcompare.views.input import ops as input_ops
@@ -70,22 +83,32 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if _is_without_input(pair):
         yield from _of_program(pair) if len(input_annotations(pair)) else [Text(_how_to_see(pair), "notice")]
         return
+    has_ops = not pair.diff("input_pipeline").empty
+    rows = cache(partial(input_ops.rows_of, pair, options.filter, options.category))
     yield later(partial(_figures, pair))
-    yield later(partial(_of_program, pair))
+    if not has_ops:
+        yield later(partial(_of_program, pair))
     yield later(partial(_what_next, pair))
-    if not pair.diff("input_pipeline").empty:
+    if has_ops:
         yield Choose(["filter", "category"])
-        rows = cache(partial(input_ops.rows_of, pair, options.filter, options.category))
         yield later(lambda: [input_ops.table(pair, rows())])
-        if not pair.is_single:
-            yield later(lambda: input_ops.what_changed(pair, rows(), (options.filter, options.category)))
     if may_draw(frame for _, frame in _steps(pair)):
         yield Choose(["wait_as"])
         yield Chart("input_wait", partial(_wait, pair, options), on=options.wait_as)
+    if has_ops or _by_core(pair):
+        yield Section(MORE, lambda: _more(pair, options, rows))
+
+
+def _more(pair: Pair, options: Options, rows: Callable[[], pd.DataFrame]) -> Iterator[Block]:
+    """What changed most, the cores beside each other, the host's work by category, and the input by name."""
+    has_ops = not pair.diff("input_pipeline").empty
+    if has_ops and not pair.is_single:
+        yield later(lambda: input_ops.what_changed(pair, rows(), (options.filter, options.category)))
     if _by_core(pair):
-        yield later(lambda: [Chart("input_by_core", partial(_cores, pair), _cores_as_facts(pair))])
-    if not pair.diff("input_pipeline").empty:
-        yield later(lambda: [Chart("input_host", partial(_category_times, pair), _categories_as_facts(pair))])
+        yield Chart("input_by_core", partial(_cores, pair), _cores_as_facts(pair))
+    if has_ops:
+        yield Chart("input_host", partial(_category_times, pair), _categories_as_facts(pair))
+        yield later(partial(_of_program, pair))
 
 
 def headline(pair: Pair) -> str:

@@ -12,7 +12,7 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import of_side
 from tfcompare.schema import SIDES
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.units import format_count, format_time_us, share_of
+from tfcompare.units import format_count, format_percent, format_time_us, share_of
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.figures import moved, share_of_whole
 
@@ -26,31 +26,48 @@ USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 TIME_MEANING = "Time of all kernels, over all streams; kernels that run at once count in full."
 ON_CORES_MEANING = "Share of the kernel time in kernels that use tensor cores (AMD: matrix cores), by their names."
 COPIES_MEANING = "Time of all copies, over all devices; copies made by kernels count as kernels."
-MATCHED_MEANING = "Share of both runs' kernel time in launches that have a counterpart in the other run."
+MATCHED_MEANING = (
+    "Share of both runs' kernel time in rows of the table that have a counterpart in the other run. By op, kernels of "
+    "no op have none."
+)
 
 USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
 """How kernels use tensor cores, in the order of `tensor_core_use`."""
 
 
-def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame, per: str) -> list[KeyFigure]:
+def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame, rows: pd.DataFrame, per: str) -> list[KeyFigure]:
     """Key figures: kernel time, launches, share of the time on tensor cores, time of copies, share of matched time.
 
-    `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate; their sums are `per` step, device
-    or run. Figures that neither side has are left out.
+    `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate, `rows` the first as it is grouped;
+    their sums are `per` step, device or run. Figures that neither side has are left out.
     """
     time = _totals(diff, TIME)
-    whole, matched = (sum(_without_nan(_totals(rows, TIME))) for rows in (diff, diff[diff["status"] == MATCHED]))
     copy_time = _totals(copies[copies["kind"] != MEMORY_SET], "duration_us")
     using = [diff[diff[f"{USED}_{role}"].fillna(False).astype("bool")] for role in SIDES]
-    ours, theirs = (share_of(_without_nan(_totals(rows, TIME))[i], time[i]) for i, rows in enumerate(using))
+    ours, theirs = (share_of(_without_nan(_totals(used, TIME))[i], time[i]) for i, used in enumerate(using))
     figures = [
         KeyFigure(f"Kernel time per {per}", "µs", *time, "neither", TIME_MEANING),
         KeyFigure(f"Launches per {per}", "", *_totals(diff, COUNT), "lower", "Kernel launches on all devices."),
         KeyFigure("Time on tensor cores", "share", ours, theirs, "neither", ON_CORES_MEANING),
         KeyFigure(f"Copy time per {per}", "µs", *copy_time, "neither", COPIES_MEANING),
-        KeyFigure(MATCHED_TIME, "share", math.nan, share_of(matched, whole), "neither", MATCHED_MEANING),
+        KeyFigure(MATCHED_TIME, "share", math.nan, matched_share(rows), "neither", MATCHED_MEANING),
     ]
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
+
+
+def matched_share(rows: pd.DataFrame) -> float:
+    """The share of both sides' kernel time in rows of a diff of kernels, or of groups, that have a counterpart; NaN
+    without any time. Of groups by op, the one of no op has none: what runs there may be anything."""
+    is_matched = rows["status"] == MATCHED
+    if "kernel_name" not in rows:
+        is_matched &= rows["op_name"] != ""
+    matched, whole = (sum(_without_nan(_totals(of, TIME))) for of in (rows[is_matched], rows))
+    return share_of(matched, whole)
+
+
+def why_by_op(by_kernel: float) -> str:
+    """Why kernels are grouped by op unless something else is chosen, from the share with a counterpart by kernel."""
+    return f"Grouped by op: only {format_percent(by_kernel)} of the kernel time has a counterpart by kernel name."
 
 
 def kernel_sentence(diff: pd.DataFrame, per: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from tfcompare.text import as_code
 from tfcompare.units import format_value
 from tfcompare.views import bars, shares
 from tfcompare.views.blocks import (
+    MORE,
     Beside,
     Block,
     Chart,
@@ -51,10 +52,20 @@ from tfcompare.views.kernels.figures import COUNT, TIME
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shares, with_words
 from tfcompare.views.ops.shapes import shape_column
-from tfcompare.views.ops.work_words import TERMS, term_columns
+from tfcompare.views.ops.work_words import TERMS
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import DIFFERENT_PROGRAMS, why_not_compared
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, largest_first
+from tfcompare.views.view import (
+    CHANGE,
+    Make,
+    View,
+    by_role,
+    cached_per_pair,
+    cached_section,
+    cards,
+    changed,
+    largest_first,
+)
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel",
@@ -66,6 +77,9 @@ QUANTITIES: dict[str, tuple[str, Quantity]] = {
     "time": (TIME, Quantity("kernel time", "µs", "less time", "more time")),
     "launches": (COUNT, Quantity("kernel launches", "", "fewer launches", "more launches")),
 }
+LEAST_MATCHED = 0.5
+"""The share of the kernel time with a counterpart by kernel name below which ops are compared: of less than half, most
+rows would be added or removed, since libraries choose other kernels for other shapes."""
 HALF_A_LABEL = 23
 MOST_OPS = 5
 """Ops that a text names."""
@@ -99,6 +113,21 @@ _WHY_MISSING = {
 }
 
 
+def groupings(pair: Pair, _options: Any) -> dict[By, str]:
+    """How kernels can be grouped; first how they are unless something is chosen."""
+    first: By = "op_name" if _are_told_by_op(pair) else "kernel_name"
+    return {first: GROUPINGS[first], **GROUPINGS}
+
+
+@cached_per_pair
+def _are_told_by_op(pair: Pair) -> bool:
+    """Whether most of the kernel time has no counterpart by kernel name, and more of it has one by op."""
+    if pair.is_single or pair.are_unrelated or not all(map(len, pair.tables("kernel_stats"))):
+        return False
+    by_kernel = kernel_stats.matched_share(rows_of(pair, "kernel_name"))
+    return by_kernel < LEAST_MATCHED and by_kernel < kernel_stats.matched_share(rows_of(pair, "op_name"))
+
+
 def _has_several_devices(pair: Pair, _options: Any) -> bool:
     return pair.cached("copying devices", lambda: len(pair.diff("copies")[["host", "device"]].drop_duplicates())) > 1
 
@@ -107,7 +136,7 @@ def _has_several_devices(pair: Pair, _options: Any) -> bool:
 class Options:
     """Which kernels are shown, and how."""
 
-    by: By = option("kernel_name", "Group by", GROUPINGS, help=GROUP_BY_HELP)
+    by: By = option("", "Group by", groupings, help=GROUP_BY_HELP)
     filter: str = option("", "Filter", hint="words in kernel or op", help=FILTER_HELP)
     per_launch: bool = option(False, "Per launch", address="each", help=PER_LAUNCH)
     changes: Literal["time", "launches"] = option(
@@ -118,16 +147,22 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
+    """The kernel time in a sentence and as figures, and every kernel; what changed most, tensor cores, and copies."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
         return
     yield cached_section(pair, "kernel_stats", _answer)
     yield Choose(["by", "filter", "per_launch"])
     rows = cache(partial(_rows, pair, options))
+    yield later(partial(_figures, pair, options.by))
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
         yield later(lambda: [Live("manual_pairs", (display_names(pair),))])
+    yield Section(MORE, lambda: _more(pair, options, rows))
+
+
+def _more(pair: Pair, options: Options, rows: Callable[[], pd.DataFrame]) -> Iterator[Block]:
+    """What changed most, where the time goes, tensor cores, and copies."""
     if not (pair.is_single or pair.are_unrelated):
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
@@ -140,15 +175,21 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _answer(pair: Pair) -> Iterator[Block]:
-    """Who lacks kernels, the kernel time in a sentence and as figures, and what ran outside of the steps."""
+    """Who lacks kernels, the kernel time in a sentence, and what ran outside of the steps."""
     if without := _without_kernels(pair):
         yield Text(_why_missing(without), "notice")
         yield from _how_to_record(without)
     if sentence := headline(pair):
         yield Text(sentence, "headline")
-    yield cards(pair, figures(pair))
     if outside := outside_of_steps(pair, "kernel_stats"):
         yield Text(outside, "quiet")
+
+
+def _figures(pair: Pair, by: By) -> Iterator[Block]:
+    """The key figures, and why kernels are grouped by op where nobody chose it."""
+    yield cards(pair, figures(pair, by))
+    if by == "op_name" and _are_told_by_op(pair):
+        yield Text(kernel_stats.why_by_op(kernel_stats.matched_share(rows_of(pair, "kernel_name"))), "quiet")
 
 
 def why_not(pair: Pair) -> str:
@@ -198,9 +239,10 @@ def headline(pair: Pair) -> str:
     return kernel_stats.kernel_sentence(diff, pair.per_what)
 
 
-def figures(pair: Pair) -> list[KeyFigure]:
-    """Kernel time, launches and copies, and of two runs how much of the time has a counterpart."""
-    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"), pair.per_what)
+def figures(pair: Pair, by: By) -> list[KeyFigure]:
+    """Kernel time, launches and copies, and of two runs how much of the time has a counterpart, grouped so."""
+    diff, copies = pair.diff("kernel_stats"), pair.diff("copies")
+    found = kernel_stats.kernel_figures(diff, copies, rows_of(pair, by), pair.per_what)
     if not pair.is_single:
         return found
     return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
@@ -216,32 +258,33 @@ def _rows(pair: Pair, options: Options) -> pd.DataFrame:
 
 
 def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
-    is_alone = pair.is_single or pair.are_unrelated
+    names, every = (_columns(options.by, every=is_whole) for is_whole in (False, True))
     return Table(
         schema.KERNEL_STATS,
         "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
         largest_first(pair, schema.KERNEL_STATS, rows),
-        [*_columns(options.by, [] if is_alone else term_columns(rows), every=False), *shape_column(rows)],
-        every=[*_columns(options.by, [] if is_alone else TERMS, every=True), *shape_column(rows)],
+        names,
+        every=[*every, *([] if pair.is_single or pair.are_unrelated else TERMS), *shape_column(rows)],
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), kernel_key),
         sums_per=pair.sums_per(per_occurrence=options.per_launch),
         everything=lambda: pd.concat([rows_of(one, "launch") for one in pairs_of(pair.among)], ignore_index=True),
         readings=display_names(pair),
+        menu=None if pair.is_single else Live("load_manual_pairs"),
     )
 
 
-def _columns(by: By, terms: list[str], *, every: bool) -> list[str]:
-    """The table's columns, most important first, `terms` of the change among them; with `every`, all of TensorBoard's
-    GPU kernel stats."""
+def _columns(by: By, *, every: bool) -> list[str]:
+    """The table's columns, most important first: as many as a page of 1440 px has room for; with `every`, all of
+    TensorBoard's GPU kernel stats."""
     if by == "launch":
         names = ["kernel_name", "op_name", *LAUNCH[:2], *by_role(TIME)]
     elif by == "kernel_and_op":
         names = ["kernel_name", "op_name", *by_role(TIME, CHANGE[:3])]
     else:
-        names = [by, *by_role(TIME, CHANGE[:3]), *by_role(COUNT, CHANGE[:3])]
-    names += ["verdict", *terms]
+        names = [by, *by_role(TIME, CHANGE[:3]), *by_role(COUNT)]
+    names += ["verdict"]
     if every:
         names += [*by_role("time_rank"), *by_role(TIME, CHANGE[2:]), *by_role("time_share")]
         names += [*by_role("cumulative_time_share"), *by_role(COUNT, CHANGE)]

@@ -11,7 +11,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
-from tfcompare.compare.groups.aggregate import scope_of
+from tfcompare.compare.groups.aggregate import Part as Summary
+from tfcompare.compare.groups.aggregate import aggregate, scope_of
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
@@ -31,6 +32,9 @@ Figures = Mapping[str, tuple[float, float]]
 
 SMALLEST_SHARE = 0.004
 """Parts below this share of both peaks are merged, because they would be invisible."""
+
+SMALLEST_ROW = 0.001
+"""Allocations below this share of both peaks are one row of the table: a hundred of them are a tenth of it at most."""
 
 MULTIPLE = 2
 """From this ratio on, an increase is stated as a ratio instead of in percent."""
@@ -151,6 +155,25 @@ def peak_diff(
     candidate = str(whole["candidate"].iloc[0])
     sides = SideRows(ours, evidence=evidence[0]), SideRows(theirs, evidence=evidence[1])
     return diff_table(schema.MEMORY_PEAK, candidate, *sides, identical=identical, manual_pairs=manual_pairs)
+
+
+def small_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a diff of `memory_peak` below `SMALLEST_ROW` of both peaks; none where that is a single one."""
+    sizes = rows[[f"allocation_bytes_{role}" for role in SIDES]].astype("float64").fillna(0.0)
+    found = rows[(sizes <= SMALLEST_ROW * sizes.sum()).all(axis=1)]
+    return found if len(found) > 1 else rows.iloc[:0]
+
+
+def with_small_rows_as_one(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a diff of `memory_peak`, the last of which is the sum of all `small_rows`: `433 smaller`."""
+    small = small_rows(rows)
+    if small.empty:
+        return rows
+    name = pd.DataFrame({"op_name": f"{len(small):,} smaller"}, small.index, dtype="str")
+    sums: dict[str, Summary] = {metric.name: "sum" for metric in schema.MEMORY_PEAK.metrics}
+    one = aggregate(small, dict.fromkeys(SIDES, name), sums, pd.Series(data=False, index=small.index))
+    one = one.reindex(columns=rows.columns).astype(rows.dtypes.to_dict())
+    return pd.concat([rows.drop(small.index), one], ignore_index=True)
 
 
 def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory_events import UNEXPLAINED
 from tfcompare.text import as_code, as_markdown
-from tfcompare.units import format_delta
+from tfcompare.units import format_delta, format_percent
 from tfcompare.views import bars
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
 from tfcompare.views.memory import charts
@@ -26,6 +26,7 @@ from tfcompare.views.memory import figures as memory_sides
 from tfcompare.views.memory.choice import Chosen
 from tfcompare.views.memory.figures import Part
 from tfcompare.views.ops import op
+from tfcompare.views.short_names import shorten_distinct
 from tfcompare.views.view import CHANGE, by_role, changed, largest_first
 from tfcompare.views.xla import changed_buffers
 
@@ -40,6 +41,8 @@ ONLY_FREED = (
     "only freed memory while it was profiled, so the ops of its allocations are unknown. Start the profiler earlier to "
     "see them."
 )
+COLUMNS = ["op_name", "region_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
+"""So few that names of ops have room for what tells them apart."""
 NO_CHANGE = "Both runs have the same allocations at their peaks."
 _NO_INFORMATION = (*memory_sides.NOT_NAMED, memory_sides.NO_OP, "INVALID", "unknown")
 
@@ -64,17 +67,21 @@ def has_tiles(chosen: Chosen) -> bool:
 def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     """The allocations as a table, and why there may be fewer than expected."""
     yield from _remarks(chosen)
-    names = ["op_name", "region_type", "data_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
-    names += by_role("occurrences")
-    every = [*names, "status", "match", "verdict", "allocation_bytes_ratio", *by_role("requested_bytes", CHANGE)]
+    every = [*COLUMNS, "data_type", *by_role("occurrences"), "status", "match", "verdict", "allocation_bytes_ratio"]
+    every += by_role("requested_bytes", CHANGE)
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
-    rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
+    rows = _shown(chosen)
     if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
         text = "The profile names no op and no shape of an allocation; JAX records none. XLA's plan has both."
         yield Text(text, "quiet", more="xla")
         yield from changed_buffers.blocks(chosen.pair)
     opens, alone = Opens(partial(_details, chosen), buffer_key), chosen.pair.is_single
-    yield Table(schema.MEMORY_PEAK, "Live at the peak", _readable(rows), names, alone, every, opens=opens)
+    yield Table(schema.MEMORY_PEAK, "Live at the peak", _readable(rows), COLUMNS, alone, every, opens=opens)
+
+
+def _shown(chosen: Chosen) -> pd.DataFrame:
+    """The rows of the table, the last of which is the sum of the small ones."""
+    return memory_sides.with_small_rows_as_one(largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen)))
 
 
 def _remarks(chosen: Chosen) -> Iterator[Block]:
@@ -102,12 +109,22 @@ def buffer_key(rows: pd.DataFrame) -> pd.Series:
 
 
 def _details(chosen: Chosen, key: str) -> Details | None:
-    """The op that made the selected allocation, if the profile names one."""
+    """The op that made the selected allocation, if the profile names one; or the small ones, of the row of all."""
     rows = rows_of(chosen)
+    small, last = memory_sides.small_rows(rows), _shown(chosen).tail(1)
+    if len(small) and buffer_key(last).iloc[0] == key:
+        return Details(str(last["op_name"].iloc[0]), partial(_smaller, chosen, small))
     found = rows.loc[buffer_key(rows) == key, "op_name"]
     if found.empty or found.iloc[0] in (*memory_sides.NOT_NAMED, UNEXPLAINED):
         return None
     return op.details_by_name(chosen.pair, str(found.iloc[0]))
+
+
+def _smaller(chosen: Chosen, small: pd.DataFrame) -> Iterator[Block]:
+    """The allocations that the table has as one row."""
+    yield Text(f"Each is less than {format_percent(memory_sides.SMALLEST_ROW)} of the peak.", "quiet")
+    rows = largest_first(chosen.pair, schema.MEMORY_PEAK, small)
+    yield op.small_table(chosen.pair, schema.MEMORY_PEAK, "Allocations", _readable(rows), COLUMNS, "smaller_")
 
 
 def moments(chosen: Chosen) -> str:
@@ -124,8 +141,8 @@ def moments(chosen: Chosen) -> str:
     is_other = live[rows["status"] != MATCHED].sum() >= _MOSTLY * live.sum()
     if not ours or not theirs or ours == theirs or not is_other or _are_fused(pair, ours, theirs):
         return ""
-    named = zip(pair.marked, (ours, theirs), strict=True)
-    places = [f"that of {name} while {as_code(op_name, _LETTERS)} allocates" for name, op_name in named]
+    named = zip(pair.marked, shorten_distinct([ours, theirs], _LETTERS), strict=True)
+    places = [f"that of {name} while {as_code(op_name)} allocates" for name, op_name in named]
     return f"The peaks are at different moments, so other tensors are live: {', '.join(places)}."
 
 

@@ -12,7 +12,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code
 from tfcompare.views import links
-from tfcompare.views.blocks import Block, Choose, Link, Links, Section, Table, Text, later
+from tfcompare.views.blocks import MORE, Block, Choose, Link, Links, Section, Table, Text, later
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.links import Moment
 from tfcompare.views.memory import choice as memory_choice
@@ -83,11 +83,16 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     choices = ["span", "level", "axis", "align", "parts"]
     yield Section("Over time", partial(over_time.over_time, found, options), True, choices)
     yield later(partial(memory_peak.live_at_the_peak, found))
-    if not (pair.is_single or pair.are_unrelated):
-        yield later(partial(memory_peak.what_changed, found))
+    yield Section(MORE, partial(_more, found, options))
+
+
+def _more(chosen: Chosen, options: Options) -> Iterator[Block]:
+    """What changed most, what is live at the peak by size, and all memories."""
+    if not (chosen.pair.is_single or chosen.pair.are_unrelated):
+        yield later(partial(memory_peak.what_changed, chosen))
     yield Choose(["parts_by"])
-    yield later(partial(memory_peak.tiles, found, options.parts_by))
-    yield _summary(pair)
+    yield later(partial(memory_peak.tiles, chosen, options.parts_by))
+    yield _summary(chosen.pair)
 
 
 def _top(chosen: Chosen) -> Iterator[Block]:
@@ -175,7 +180,7 @@ def _planned_memory(pair: Pair) -> Iterator[Block]:
     changed = list(changed_buffers.blocks(pair))
     yield from changed
     if not changed and any(len(rows) for rows in pair.tables("hlo_memory")):
-        yield Links([Link("Show the buffers that XLA planned", "xla")])
+        yield Links([Link("Show the buffers that XLA planned", "xla", links.OPENS_MORE)])
 
 
 WHY_NOT = without_rows("No memory events were captured.", "memory_summary")

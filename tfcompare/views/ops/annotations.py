@@ -25,7 +25,7 @@ HELP = (
 def section(pair: Pair) -> Iterator[Block]:
     """Every annotation and function of the runs shown; nothing without any."""
     if any(len(table) for table in pair.tables("host_annotations")):
-        yield Section(TITLE, lambda: [table(pair, pair.diff("host_annotations"))], help=HELP)
+        yield Section(TITLE, lambda: [table(pair, pair.diff("host_annotations"))], True, help=HELP)
 
 
 @cached_per_pair

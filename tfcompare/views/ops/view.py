@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -12,7 +12,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.groups.aggregate import Grouping, largest_changes, without_idle
+from tfcompare.compare.groups.aggregate import Grouping, group_diff, largest_changes, scope_of, without_idle
+from tfcompare.compare.groups.scope_tree import OWN_TIME
+from tfcompare.compare.matching.manual import with_distinct_names
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
@@ -20,11 +22,12 @@ from tfcompare.text import as_code
 from tfcompare.views import bars, shares
 from tfcompare.views import icicles as scopes
 from tfcompare.views.blocks import (
-    Beside,
+    MORE,
     Block,
     Chart,
     Choose,
     Details,
+    FlameGraph,
     Live,
     Opens,
     Section,
@@ -34,9 +37,9 @@ from tfcompare.views.blocks import (
 )
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops import annotations as host_annotations
+from tfcompare.views.ops import by_scope, op
 from tfcompare.views.ops import figures as op_figures
-from tfcompare.views.ops import op
-from tfcompare.views.ops.figures import groups_of, ops_of
+from tfcompare.views.ops.figures import groups_of, ops_of, with_shares
 from tfcompare.views.ops.shapes import shape_column
 from tfcompare.views.ops.work_words import TERMS, term_columns
 from tfcompare.views.options import option
@@ -67,6 +70,10 @@ PER_OCCURRENCE = (
     "Divide the times in the table, and the changes, by how often the op ran: for runs whose ops ran more or less "
     "often. Verdicts are on the time per step, so an op with other numbers of occurrences per step has none."
 )
+SCOPE_HELP = (
+    "Only the ops in a bar of the flame graph, such as `Device/model/dense`: where they ran, and their name scopes, "
+    "outermost first"
+)
 FILTER_HELP = "All words must be in an op's name or type; case does not matter"
 _PLACES = (DEVICE, SPARSE_CORE, HOST)
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity", "bound_by")
@@ -95,12 +102,12 @@ class Options:
     """Which ops are shown, and how."""
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
-    where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places)
+    where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places, resets=("scope",))
     filter: str = option("", "Filter", hint="words in name or type", help=FILTER_HELP)
     idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
     per_occurrence: bool = option(False, "Per occurrence", address="each", help=PER_OCCURRENCE)
+    scope: str = option("", "Scope or op", is_in_address=True, help=SCOPE_HELP)
     part: str = option("", "Part of the step", _parts, is_list=True)
-    shares: bool = option(False, "Shares", help="Shares of each run's self time, which add up to 100 %")
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -109,7 +116,7 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The self time in a sentence and as figures, every op, what changed most, where the time goes, name scopes."""
+    """The self time in a sentence and as figures, every op, and the tree of their name scopes."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
         if pair.diff().empty:
@@ -117,17 +124,21 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield cached_section(pair, "op_stats", _answer)
     yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
-    yield later(lambda: [_table(pair, rows(), options)])
+    yield later(lambda: _every_op(pair, rows(), options))
     if not pair.is_single:
-        yield Live("manual_pairs")
+        yield Live("manual_pairs")  # those that were made, if any
+    yield later(lambda: [_flame_graph(pair, options)])
+    yield Section(MORE, lambda: _more(pair, rows(), options))
+
+
+def _more(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
+    """What changed most, with intervals; parts of the step; what hosts do outside of ops; shares by op and op type."""
     if not (pair.is_single or pair.are_unrelated):
-        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
+        yield Section("What changed", lambda: _what_changed(pair, rows, options), True)
     if _parts(pair, None):
         yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
     yield from host_annotations.section(pair)
-    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
-    if not pair.are_unrelated:  # they are coloured by change
-        yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
+    yield Section("Where the time goes", lambda: [_shares(pair, options)], True)
 
 
 def _answer(pair: Pair) -> Iterator[Block]:
@@ -158,15 +169,64 @@ def figures(pair: Pair) -> list[KeyFigure]:
 
 
 def _rows(pair: Pair, options: Options) -> pd.DataFrame:
-    """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
+    """The rows of the table: ops or groups of them, on the chosen side, in the chosen scope, that contain the words of
+    the filter."""
     if options.by == "op_name":
-        rows = ops_of(pair, idle=options.idle)
-        columns = ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+        return _in_scope(pair, _ops(pair, options), options)
+    if options.scope:
+        ops = _in_scope(pair, ops_of(pair, idle=options.idle), options)
+        rows = with_shares(group_diff(with_distinct_names(ops, pair.manual_pairs), options.by, pair.group_verdicts))
     else:
-        rows, columns = groups_of(pair, options.by, idle=options.idle), [options.by]
+        rows = groups_of(pair, options.by, idle=options.idle)
+    if options.per_occurrence:
+        rows = pair.rows_per_occurrence(rows, "op_stats")
+    return op_figures.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, [options.by])
+
+
+def _ops(pair: Pair, options: Options) -> pd.DataFrame:
+    """The ops on the chosen side whose name and type, or whose group, contain the words of the filter."""
+    rows = ops_of(pair, idle=options.idle)
+    columns = ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+    if options.by == "scope":
+        names = by_scope.nodes_of(pair, idle=options.idle)["node"].str.removesuffix(f"/{OWN_TIME}")
+        rows, columns = rows.assign(scope=scope_of(names.str.partition("/")[2])), ["scope"]
+    elif options.by == "op_type":
+        columns = columns[1::2]
     if options.per_occurrence:
         rows = pair.rows_per_occurrence(rows, "op_stats")
     return op_figures.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, columns)
+
+
+def _in_scope(pair: Pair, ops: pd.DataFrame, options: Options) -> pd.DataFrame:
+    """Those of the ops that are in the chosen scope; all where the runs have no such scope."""
+    found = by_scope.below(pair, ops, options.scope, idle=options.idle) if options.scope else ops
+    return ops if found is None else found
+
+
+def _every_op(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
+    """The table, and what it is restricted to."""
+    if options.scope:
+        is_there = by_scope.below(pair, rows.iloc[:0], options.scope, idle=options.idle) is not None
+        no_scope = "The runs have no such scope: all ops are shown."
+        yield Text(f"In {as_code(options.scope)}" if is_there else no_scope, clears="scope")
+    yield _table(pair, rows, options)
+
+
+def _flame_graph(pair: Pair, options: Options) -> FlameGraph:
+    """The ops that the table shows, or would show without the chosen scope, as a tree."""
+    return FlameGraph(
+        "op_flame",
+        "Self time by name scope",
+        lambda: by_scope.tree(pair, _ops(pair, options), idle=options.idle),
+        by_scope.TIME,
+        pair.headings,
+        per=pair.sums_per(per_occurrence=options.per_occurrence).sums,
+        on=replace(options, scope="", part=""),
+        chooses="scope",
+        selected=options.scope,
+        is_neutral=pair.are_unrelated,
+        nothing="No op took any time here.",
+    )
 
 
 def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
@@ -184,6 +244,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         everything=lambda: pd.concat(
             [ops_of(one, idle=options.idle) for one in pairs_of(pair.among)], ignore_index=True
         ),
+        menu=None if pair.is_single else Live("load_manual_pairs"),
     )
 
 
@@ -197,13 +258,14 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
         names = [options.by, *side, *self_time, "verdict"]
         return names + (["status", "evidence", *INTERVAL, *shares_of, *occurrences, "match"] if every else [])
     wall_time = by_role("wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
-    names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
+    terms = [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    self_time = self_time if every or not terms else self_time[:3]  # the ratio is the product of the terms
+    names = ["op_name", *(["op_type"] if every else []), *side, *self_time, *wall_time, "verdict"]
     if pair.is_single and not every:
         names += [*shares_of[:1], *occurrences[:1]]
     elif options.per_occurrence and not every:
         names += occurrences
-    names += shape_column(rows)
-    names += [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    names += [*terms, *shape_column(rows)]
     if every:
         names += ["sums_of"] if pair.of_each else []
         names += ["status", "evidence", *INTERVAL, *shares_of, "match", *by_role("rank")]
@@ -248,24 +310,20 @@ def _within(pair: Pair, options: Options) -> Iterator[Block]:
         yield Chart("part_waterfall", draw, on=options.part, draw_narrow=partial(draw, narrow=True))
 
 
-def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
-    """Where the self time goes, by op and by op type: all shares at a glance, then each as bars."""
-    draw = partial(_at_a_glance, pair, options)
-    yield Chart("op_shares", draw, on=(options.places, options.idle), draw_narrow=partial(draw, pixels=NARROW))
-    for place in options.places:
-        times = _shares_on(pair, place, idle=options.idle)
-        if times["op_type"].empty:
-            if place != SPARSE_CORE:  # few devices have any
-                yield Text(f"No op took any time on {place_word(place)}.", "notice")
-            continue
-        reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=options.shares)
-        types = shares.facts(pair, times["op_type"], f"Share of self time on {place_word(place)}", MOST_TYPES)
-        columns = []
-        for by, rows in times.items():
-            draw = partial(_bars, pair, rows, by, place, reach, options.shares)
-            facts = types if by == "op_type" else None
-            columns.append([Chart(f"shares_{place}_{by}", draw, facts, (options.idle, options.shares))])
-        yield Beside(columns)
+def _shares(pair: Pair, options: Options) -> Chart:
+    """The shares of self time by op and by op type, with those of op types as texts."""
+    types = {place: _shares_on(pair, place, idle=options.idle)["op_type"] for place in options.places}
+    facts = next(
+        (
+            shares.facts(pair, times, f"Share of self time on {place_word(place)}", MOST_TYPES)
+            for place, times in types.items()
+            if len(times)
+        ),
+        None,
+    )
+    draw, nothing = partial(_at_a_glance, pair, options), "No op took any time."
+    on = (options.places, options.idle)
+    return Chart("op_shares", draw, facts, on, partial(draw, pixels=NARROW), nothing)
 
 
 def _shares_on(pair: Pair, place: str, *, idle: bool) -> dict[Grouping, pd.DataFrame]:
@@ -290,20 +348,6 @@ def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
     ]
     title = f"Shares of self time, {'with' if options.idle else 'without'} IDLE"
     return share_rows(rows, [side for side, _ in pair.shown], title=title, pixels=pixels) if rows else None
-
-
-def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
-    title = f"Self time on {place_word(place)} by {GROUPINGS[by]}"
-    return shares.bars(pair, times, "self_time_us", title=title, of="self time", reach=reach, as_shares=as_shares)
-
-
-def _scopes(pair: Pair, options: Options) -> Iterator[Block]:
-    """The self time by name scope."""
-    if coverage := op_figures.scoped_time(ops_of(pair, idle=False), is_single=pair.is_single):
-        yield Text(coverage, "quiet")
-    for place in [place for place in options.places if place != SPARSE_CORE]:
-        nothing = f"No op took any time on {place.lower()}."
-        yield Chart(f"scopes_{place.lower()}", partial(scopes_of, pair, place=place), on=place, nothing=nothing)
 
 
 def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:

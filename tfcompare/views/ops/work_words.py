@@ -18,11 +18,11 @@ TERMS = ["count_ratio", "work_ratio", "time_per_work_ratio", "time_each_ratio", 
 
 
 def term_columns(rows: pd.DataFrame) -> list[str]:
-    """The columns of the terms that say something about these rows: none where no work is known and all ran as
-    often."""
-    ran_otherwise = ((rows["count_ratio"] - 1).abs() > SAME_WITHIN).any()
-    names = ["count_ratio"] if ran_otherwise else []
-    return [*names, "work_ratio", "work_in", "time_per_work_ratio"] if rows["work_ratio"].notna().any() else names
+    """The columns of the terms that say most about these rows: where no work is known, how often they ran, and none
+    where all ran as often."""
+    if rows["work_ratio"].notna().any():
+        return ["work_ratio", "time_per_work_ratio"]
+    return ["count_ratio"] if ((rows["count_ratio"] - 1).abs() > SAME_WITHIN).any() else []
 
 
 def work_words(row: pd.Series) -> str:

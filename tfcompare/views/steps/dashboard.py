@@ -1,8 +1,9 @@
-"""What the Overview shows of a pair of runs: five figures that answer first, and each run's largest idle gap."""
+"""What the Overview shows of a pair of runs: its key figures, and each run's largest idle gap."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from tfcompare.compare.comparability import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.steps.peak_memory import peak_bytes, planned_bytes
+from tfcompare.compare.steps.peak_memory import filled_share, peak_bytes, planned_bytes
 from tfcompare.compare.steps.step_time_verdict import step_time_us
 from tfcompare.compare.utilization import (
     ROOFLINE,
@@ -22,13 +23,15 @@ from tfcompare.compare.utilization import (
 )
 from tfcompare.schema import DEVICE_BUSY_PARTS
 from tfcompare.units import format_percent, format_time_us
+from tfcompare.views.advice.memory_rules import FULL
+from tfcompare.views.advice.model import WORTH_IT
 from tfcompare.views.input import figures as input_bound
 from tfcompare.views.input.figures import on_waiting
 from tfcompare.views.key_figures import KeyFigure, better_by, op_times
 from tfcompare.views.steps.figures import EXAMPLES, THROUGHPUT, window_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -65,12 +68,17 @@ _PEAK = "The largest peak of any memory within the profile."
 _GROWTH = (
     "How much more of the memory with the largest peak is in use after each step: the median slope over the steps."
 )
-_PLANNED = "The peak of device memory that XLA planned for one execution of its largest program, on one host."
+_PLANNED = (
+    "The peak of device memory that XLA planned for one execution of its largest program, on one host: no allocations "
+    "were recorded."
+)
+LEAST_SHARE = 0.01
+"""Of a peak rate: no one tunes a program by what stays below it on both sides, as on a CPU."""
 
 
 def dashboard(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
-    """Step time, throughput, device busy or host compute, input wait and peak memory; those that neither run has are
-    left out.
+    """Step time, throughput, device busy or host compute, input wait, memory and utilization; those that neither run
+    has are left out.
 
     `parts` is the result of `compare.attribution.part_means`. Without steps, op times per run replace the parts.
     """
@@ -79,11 +87,35 @@ def dashboard(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
         KeyFigure(STEP_TIME, "µs", ours, theirs, better_by(pair.verdict), MEANING),
         *_throughput(pair),
         *_parts(pair, parts),
-        *_utilization(pair),
         _memory(pair),
         *_growth(pair),
+        *_utilization(pair),
     ]
-    return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+    known = [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+    is_full = any(share >= FULL for side in pair.sides for share in side.each(filled_share))
+    weighs_memory = pair.is_single or is_full
+    return [replace(one, matters=matters(one, (ours, theirs), weighs_memory=weighs_memory)) for one in known]
+
+
+def matters(figure: KeyFigure, step_us: tuple[float, float], *, weighs_memory: bool) -> bool:
+    """Whether a figure is among the first, given the step time of both sides.
+
+    A change that is judged matters; so do a time of `WORTH_IT` of the step on either side, a share of `LEAST_SHARE`,
+    throughput unless it is 1 ÷ step time, and memory that changed or where it is weighed anyway. Without step times,
+    every figure but an equal size does.
+    """
+    if figure.label == STEP_TIME or figure.judgement in ("better", "worse"):
+        return True
+    if figure.unit == "bytes":
+        return weighs_memory
+    sides = [*zip((figure.baseline, figure.candidate), step_us, strict=True)]
+    if figure.unit == "share":
+        return any(value >= LEAST_SHARE for value, _ in sides)
+    if all(math.isnan(step) for _, step in sides):
+        return True
+    if figure.label == THROUGHPUT:
+        return any(abs(rate * step * 1e-6 - 1) >= WORTH_IT for rate, step in sides)
+    return figure.unit != "µs" or any(value >= WORTH_IT * step for value, step in sides)
 
 
 def _memory(pair: Pair) -> KeyFigure:
@@ -98,14 +130,14 @@ def _memory(pair: Pair) -> KeyFigure:
 def _utilization(pair: Pair) -> Iterator[KeyFigure]:
     """How much of the time devices are busy, and how much of their peak rates a step uses, where programs tell that."""
     sides, step_us = pair.sides, [*map(step_time_us, pair.sides)]
-    ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
-    yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for (label, cost), meaning in _OF_PEAK.items():
         at_peak = [side.mean_per_step(partial(time_at_peak_us, cost=cost)) for side in sides]
         ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
     ours, theirs = (mean_of(side.each(_roofline_efficiency)) for side in sides)
     yield KeyFigure(ROOFLINE, "share", ours, theirs, "neither", _EFFICIENCY)
+    ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
+    yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
 
 
 def _roofline_efficiency(run: Run, host: str | None) -> float:
@@ -168,6 +200,11 @@ def _execution(pair: Pair) -> list[KeyFigure]:
 def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
     rows = parts[parts["part"].isin(names)]
     return float(rows["mean_us_baseline"].sum(skipna=False)), float(rows["mean_us_candidate"].sum(skipna=False))
+
+
+def gap_matters(sides: Sequence[Facts]) -> bool:
+    """Whether the largest idle gap of either side is a part of its step that is worth a change."""
+    return any(one.gap is not None and one.gap.length_us >= WORTH_IT * one.step_us for one in sides)
 
 
 def gap_sentence(facts: Facts) -> str:

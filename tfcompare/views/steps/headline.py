@@ -175,7 +175,8 @@ def step_time_headline(
     """
     ours, theirs = names
     if verdict == IDENTICAL:
-        return Headline(f"{theirs} is the same capture as {ours}, byte for byte")
+        both = "both runs are the same capture" if ours == theirs else f"{theirs} is the same capture as {ours}"
+        return Headline(f"{both}, byte for byte")
     timed = zip((ours, theirs), infos, times_us, strict=True)
     without = {name: info for name, info, time in timed if not (knows_step_time(info) and time > 0)}
     if without:
@@ -334,13 +335,16 @@ def _captures(verdict: Verdict) -> str:
 
 def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:
     """Possible causes of the difference other than the program."""
-    out = []
-    for what, ours, theirs in (
-        ("devices", baseline.device_type, candidate.device_type),
-        ("frameworks", baseline.framework, candidate.framework),
-    ):
-        if ours and theirs and ours != theirs:
-            out.append(f"They ran on different {what} ({ours} and {theirs}), which alone can explain the difference.")
+    differing = [
+        f"{what} ({ours} and {theirs})"
+        for what, ours, theirs in (
+            ("devices", baseline.device_type, candidate.device_type),
+            ("frameworks", baseline.framework, candidate.framework),
+        )
+        if ours and theirs and ours != theirs
+    ]
+    named = " and ".join(differing)
+    out = [f"They ran on different {named}, which alone can explain the difference."] if differing else []
     few = [name for name, info in zip(names, (baseline, candidate), strict=True) if info.steps_included < _FEW_STEPS]
     if few and baseline.steps_included + candidate.steps_included > 2:  # else the sentence before says it
         out.append(f"{' and '.join(few)} {'have' if len(few) > 1 else 'has'} fewer than {_FEW_STEPS} steps.")

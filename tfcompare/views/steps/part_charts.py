@@ -179,6 +179,7 @@ def step_waterfall(
     Parts have short names, which are on the left of their bars. `narrow`: for a page like that of a phone.
     """
     result, labels = _waterfall(waterfall, sides, ("Average step", "part"), colours, narrow=narrow)
+    result.update_xaxes(title_text="")  # its bars have units, and what they are means over is said beside the title
     style.label_rows(result, labels, style.bar_offsets()[0][0])
     return result
 

@@ -18,6 +18,7 @@ from tfcompare.views.advice.model import WORTH_IT
 from tfcompare.views.hosts.figures import slowest_host_in
 from tfcompare.views.hosts.words import how_often, price, who
 from tfcompare.views.input.figures import part_means_us
+from tfcompare.views.pair_words import time_in_common
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
 from tfcompare.views.steps.causes import cause
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 
 def evidence(pair: Pair) -> str:
-    """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
-    been busy, and what speaks against a claim."""
+    """What the verdict on the step time rests on, in Markdown: the interval and the steps, and whether the machine may
+    have been busy."""
     found = pair.headline_verdict
     if found == IDENTICAL:
         return ""  # the headline says so
@@ -49,7 +50,13 @@ def evidence(pair: Pair) -> str:
     is_assumed = test is not None and min(test.captures) < FEWEST_REPEATS and pair.among.spread is None
     if is_assumed and any(run.machine_load is None for run in pair.runs):
         sentences.append(f"The machine's load is unknown; on a busy one, runs vary by {100 * UNDER_LOAD:.0f} %.")
-    return " ".join([*sentences, f"**But {as_markdown(found.caveat)}.**"] if found.caveat else sentences)
+    return " ".join(sentences)
+
+
+def doubt(pair: Pair) -> str:
+    """What speaks against a claim on the step time, in Markdown; empty where nothing does."""
+    found = pair.headline_verdict
+    return f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
 
 
 def device_time(pair: Pair) -> str:
@@ -96,8 +103,9 @@ def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
 
 
 def check_notes(pair: Pair) -> list[str]:
-    """Sentences that help to read the findings of `compare.check`, as plain text."""
-    notes = [caveat(pair.mismatches)]
+    """Sentences in Markdown that help to read the findings of `compare.check`."""
+    notes = [time_in_common(pair, ("the baseline", "the candidate"))] if pair.are_unrelated else []
+    notes.append(caveat(pair.mismatches))
     if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
         notes.append(f"{capitalized(work)}; what a step does is judged per iteration")
     notes.append(time_between_steps(*(side.window for side in pair.sides), has_changed=False))

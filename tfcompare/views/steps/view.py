@@ -17,15 +17,15 @@ from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.units import format_time_us
 from tfcompare.views import answer, links
 from tfcompare.views.answer import TOP
-from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
+from tfcompare.views.blocks import MORE, Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
 from tfcompare.views.candidates import view as candidates
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import stand_ins
 from tfcompare.views.steps import attribution as step_attribution
 from tfcompare.views.steps import charts as steps
 from tfcompare.views.steps import part_charts as step_parts
-from tfcompare.views.steps import source_lines, what_differs
-from tfcompare.views.steps.dashboard import gap_sentence
+from tfcompare.views.steps import source_lines
+from tfcompare.views.steps.dashboard import gap_matters, gap_sentence
 from tfcompare.views.steps.figures import has_step_times, may_draw, steps_of
 from tfcompare.views.steps.words import sentences
 from tfcompare.views.view import Make, View
@@ -62,23 +62,36 @@ def _also_worth_trying(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The answer, what to try next, the typical step, every step, and the largest idle gap."""
+    """The answer beside what to try next, the largest changes and what explains them, and the typical step; the largest
+    idle gap where it matters. The rest is one click away."""
     yield from pair.cached("first", lambda: list(answer.first(pair)))
     why = pair.cached("why", lambda: list(answer.why(pair)))
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
-    also = later(partial(_also_worth_trying, pair, options))
-    beside: list[Block] = [Section("What to try next", advice, is_open=True), also]
+    beside: list[Block] = [Section("What to try next", advice, is_open=True)]
+    if places := [] if pair.is_single else pair.cached("places", lambda: list(answer.places(pair))[:1]):
+        beside.append(Links(places))  # to the place of the largest part of the change
     yield from [Beside([why, beside])] if why else beside
-    yield from what_differs.section(pair)
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
-    yield from source_lines.changes(pair)
-    yield from answer.memory(pair)
+    yield from answer.below(pair)
     if not pair.are_unrelated:
         yield Live("typical_step")
     if any(has_step_times(run) for _, run in pair.shown):
-        can_choose = may_draw(run.steps for run in pair.among.runs if has_step_times(run))
-        yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
-        yield Section("Largest idle gap", partial(pair.cached, "gaps", lambda: list(_gaps(pair))), is_open=True)
+        gap = later(partial(pair.cached, "gaps", lambda: list(_gaps(pair))))
+        is_first = gap_matters(answer.side_facts(pair))
+        yield from [gap] if is_first else []
+        yield Section(MORE, partial(_more, pair, options, [] if is_first else [gap]))
+    else:
+        yield from source_lines.changes(pair)
+        yield later(partial(_also_worth_trying, pair, options))
+
+
+def _more(pair: Pair, options: Options, others: list[Block]) -> Iterator[Block]:
+    """Every step, the time by source line, the others, and what the profile shows nothing for."""
+    can_choose = may_draw(run.steps for run in pair.among.runs if has_step_times(run))
+    yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
+    yield from source_lines.changes(pair)
+    yield from others
+    yield later(partial(_also_worth_trying, pair, options))
 
 
 def _steps(pair: Pair, options: Options) -> Iterator[Block]:
@@ -165,7 +178,7 @@ def _gaps(pair: Pair) -> Iterator[Block]:
     every = zip(pair.marked, pair.shown, answer.side_facts(pair), strict=False)
     for side, (name, (_, run), facts) in enumerate(every):
         if has_step_times(run):
-            sentence = f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}"
+            sentence = f"**Largest idle gap{'' if pair.is_single else f', {name}'}:** {gap_sentence(facts)}"
             yield Links([] if facts.gap is None else list(links.to_gap(pair, side, facts.gap)), sentence)
 
 

@@ -15,7 +15,7 @@ from tfcompare.compare import executions
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_program
-from tfcompare.text import as_code, some_of
+from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import format_value
 from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
 from tfcompare.views.xla.memory import program_names
@@ -39,6 +39,10 @@ _MOST_SHAPES = 3
 """Named shapes of a program: more are counted, as all parameters of a network may differ."""
 _MOST_FLAGS = 20
 """Flags that only one side has: a reader looks at each."""
+_MOST_IN_LINE = 3
+"""Properties that a line names: as many as a sentence lists without becoming a table."""
+_SHORT_VALUES = 40
+"""Letters of both values of a property up to which a line has them: versions and names, not lists of shapes."""
 _PARAMETER = "parameter"
 _SHARDING = r" parameter\(.*, sharding=\{(.+)\}$"
 _DONATED = r" = (.+) parameter\(.*, (?:input_output_alias|buffer_donor)="
@@ -51,6 +55,22 @@ def section(pair: Pair) -> Iterator[Block]:
         yield Section(
             "What differs", partial(pair.cached, "what differs", lambda: list(_blocks(pair))), True, help=_HELP
         )
+
+
+def in_a_line(pair: Pair) -> str:
+    """What the section says in a line of Markdown: how the longest program differs, and which properties do; empty
+    without a section."""
+    blocks = [block for found in section(pair) for block in found.blocks]  # type: ignore[union-attr]
+    texts = [block.text for block in blocks if isinstance(block, Links | Text)][:1]
+    if found := _differences(pair):
+        texts.append(f"{'Also' if texts else 'What differs'}: {some_of(map(_in_brief, found), _MOST_IN_LINE)}.")
+    return " ".join(texts)
+
+
+def _in_brief(one: Difference) -> str:
+    """The label, with both values if they are short."""
+    both = f" ({one.baseline} vs {one.candidate})"
+    return as_markdown(f"{one.label}{both if len(both) <= _SHORT_VALUES else ''}")
 
 
 def _differences(pair: Pair) -> list[Difference]:
@@ -66,7 +86,7 @@ def _blocks(pair: Pair) -> Iterator[Block]:
     else:
         same = known(*pair.runs)
         listed = f": same {', '.join(same)}" if same else ""
-        yield Text(f"Nothing else that the profiles tell of differs{listed}.", "quiet")
+        yield Text(f"Nothing else that was recorded differs{listed}.", "quiet")
 
 
 def _programs(pair: Pair) -> Iterator[Block]:
@@ -191,8 +211,10 @@ def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -
     found += _metadata(baseline, candidate)
     found += _inputs(baseline, candidate)
     found += _divided_and_donated(baseline, candidate)
-    found += _differing_texts("Version of", "versions", baseline, candidate, "another compiler makes other programs")
-    found += _differing_texts("Level of", "profiler_options", baseline, candidate, "to record more takes longer")
+    found += _differing_texts(
+        "Version of", "versions", baseline, candidate, "another compiler version can build another program"
+    )
+    found += _differing_texts("Level of", "profiler_options", baseline, candidate, "recording more slows the run")
     for label, text, why in _OTHERS:
         found += _differing(label, text(baseline), text(candidate), why)
     return found
@@ -205,7 +227,7 @@ def known(baseline: Run, candidate: Run) -> list[str]:
     ours, theirs = (_of_hosts(run, "versions") for run in both)
     if named := [name for name in ours if name in theirs]:
         found.append(f"versions of {', '.join(named)}")
-    return [*found, "levels of the tracers"] if all(run.info.profiler_options for run in both) else found
+    return [*found, "tracer levels"] if all(run.info.profiler_options for run in both) else found
 
 
 def _differing(label: str, ours: str, theirs: str, meaning: str = "") -> list[Difference]:
@@ -330,12 +352,12 @@ def _load(run: Run) -> str:
 
 
 _OTHERS: tuple[tuple[str, Callable[[Run], str], str], ...] = (
-    ("Command buffers", lambda run: run.info.command_buffers, "they take another time to launch"),
-    ("Peak memory bandwidth", _bandwidth, "all that moves data takes another time"),
+    ("Command buffers", lambda run: run.info.command_buffers, "they launch many kernels at once instead of one by one"),
+    ("Peak memory bandwidth", _bandwidth, "it limits memory-bound ops"),
     (
         "Highest clock",
         lambda run: f"{run.info.clock_mhz:,.0f} MHz" if run.info.clock_mhz else "",
-        "all that computes takes another time",
+        "it limits compute-bound ops",
     ),
     ("Other work on the machine", _load, "a busy machine makes all times longer and less even"),
 )

@@ -62,7 +62,7 @@ class ChosenExecution:
 
 
 def blocks(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
-    """The five steps of the guide's bottleneck analysis, what to do, the graphs, and every iterator."""
+    """The five steps of the guide's bottleneck analysis, what to do, and the graphs."""
     sides = _analyses(pair, choice)
     waits = waits_of(pair)[: len(pair.shown)]
     yield Beside([list(_five_steps(pair, role, sides[role], wait)) for role, wait in enumerate(waits)], framed=True)
@@ -70,7 +70,6 @@ def blocks(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
     if note := stand_ins(pair):
         yield Text(note, "quiet")
     yield Beside([list(_graph(pair, choice, role)) for role in range(len(pair.shown))])
-    yield _iterators(pair, choice)
 
 
 @cached_per_pair
@@ -208,7 +207,8 @@ def _graphs(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], t
     return pair.cached(("tf_data_graphs", choice.key), graphs_and_figures)
 
 
-def _iterators(pair: Pair, choice: ChosenExecution) -> Table:
+def iterators(pair: Pair, choice: ChosenExecution) -> Table:
+    """Every iterator of the execution."""
     rows = pair.cached(("tf_data_iterators", choice.key), partial(_rows, pair, choice))
     names, every = _columns(every=False), _columns(every=True)
     nothing = "This execution was not recorded."

@@ -19,7 +19,7 @@ from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair
 from tfcompare.schema import SIDES
 from tfcompare.text import as_markdown
 from tfcompare.units import format_time_us
-from tfcompare.views.blocks import Block, Judgements, Link, Links, Section, Table, Text, later
+from tfcompare.views.blocks import MORE, Block, Judgements, Link, Links, Section, Table, Text, later
 from tfcompare.views.input.view import waits_of
 from tfcompare.views.options import option
 from tfcompare.views.tf_data import execution
@@ -65,7 +65,7 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The bottlenecks in a sentence, every pipeline, and one execution: its bottleneck, graphs and iterators."""
+    """The bottlenecks in a sentence, every pipeline, and one execution: its bottleneck, graphs, and iterators."""
     sides = analysis_of(pair, 0), analysis_of(pair, 1)
     yield Text(headline(pair, sides), "headline")
     if None in sides:
@@ -77,6 +77,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text("The runs have different pipelines. Pipelines with the most similar graphs are matched.", "quiet")
     choices = ["tf_host", "pipeline", "rank"]
     yield Section("One execution", partial(_execution, pair, options), True, choices, HOW_TO_READ)
+    yield Section(MORE, partial(_iterators, pair, options))
 
 
 def headline(pair: Pair, sides: AnalysisPair) -> str:
@@ -241,6 +242,12 @@ def _row(pair: Pair, options: Options) -> pd.Series | None:
 def _execution(pair: Pair, options: Options) -> Iterator[Block]:
     row = _row(pair, options)
     return iter(()) if row is None else execution.blocks(pair, ChosenExecution(row, options.rank))
+
+
+def _iterators(pair: Pair, options: Options) -> Iterator[Block]:
+    row = _row(pair, options)
+    if row is not None:
+        yield execution.iterators(pair, ChosenExecution(row, options.rank))
 
 
 def _graph(pair: Pair, options: Options, role: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,9 +38,10 @@ class Aligned:
 
     `steps` are the compared steps, None without steps. `zero_ps` is the time 0 of each side. What is compared lasts
     from `begin_ps` to `end_ps`: the compared step, wherever time 0 is; without steps, from time 0 to the end of the
-    last op that has a partner. `partner_ps` is, for each span of a side, the duration of its partner, `ALONE` or
-    `NEUTRAL`. The drift is `drift_ps`, counted from `since_ps`, at `drift_at_ps`, times of the baseline since its
-    time 0, sorted. `meeting` is where two hosts of one run meet; None for anything else.
+    last op that has a partner. `partner_ps` is, for each span of a side, the duration of its partner (or
+    `SpanPairs.theirs_ps`), `ALONE` or `NEUTRAL`. The drift is `drift_ps`, counted from `since_ps`, at `drift_at_ps`,
+    times of the baseline since its time 0, sorted. `meeting` is where two hosts of one run meet; None for anything
+    else.
     """
 
     timelines: Timelines
@@ -63,6 +64,29 @@ class Aligned:
     def since_ps(self) -> tuple[int, ...]:
         """What the drift is counted from: the begin of what is compared; of hosts on one clock, the same instant."""
         return _since(self.begin_ps, self.meeting)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether any span has a partner."""
+        return self.pairs is not None and bool((self.pairs.partner[0] != NONE).any())
+
+    def change_of_kernels(self, side: int, span: int) -> float | None:
+        """Candidate ÷ baseline of the kernels of a span's op that are others on each side; None for other spans."""
+        if self.pairs is None or self.pairs.theirs_ps[side][span] == NONE:
+            return None
+        own_ps = int(self.timelines.sides[side].timeline.spans["duration_ps"].iloc[span])
+        theirs_ps = int(self.pairs.theirs_ps[side][span])
+        ours_ps, theirs_ps = (theirs_ps, own_ps) if side else (own_ps, theirs_ps)
+        return theirs_ps / ours_ps if ours_ps else None
+
+    def without_pairs(self) -> Aligned:
+        """The same of two programs that have nothing to do with each other: no span is compared with any."""
+        none = tuple(np.full(len(spans), NONE, np.int64) for spans in self.partner_ps)
+        false = tuple(spans != NONE for spans in none)
+        pairs = SpanPairs((none[0], none[1]), (false[0], false[1]), (none[0], none[1]))
+        neutral = tuple(np.full(len(spans), NEUTRAL, np.int64) for spans in self.partner_ps)
+        nothing = np.zeros(0, np.int64)
+        return replace(self, pairs=pairs, partner_ps=neutral, drift_at_ps=nothing, drift_ps=nothing)
 
     @property
     def is_at_meeting(self) -> bool:
@@ -220,6 +244,8 @@ def _with_pairs(
         partner = pairs.partner[side]
         found[pairs.is_compared[side]] = ALONE
         found[partner >= 0] = durations[1 - side][partner[partner >= 0]]
+        theirs_ps = pairs.theirs_ps[side]
+        found[theirs_ps >= 0] = theirs_ps[theirs_ps >= 0]
     since = _since(begin, meeting)
     at, behind = _drift(timelines, pairs, since)
     at += since[0] - zeros[0]

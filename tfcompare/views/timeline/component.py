@@ -18,12 +18,26 @@ from tfcompare.views.timeline.words import Jump
 Span = tuple[int, int]
 """(side, position in its table of spans)"""
 
+FRAMES = ("spans", "drift", "matches")
+"""What `component_data` returns as frames."""
+
 _CANVAS = Path(__file__).parent / "canvas"
-_SCRIPTS = ("axis.js", "find.js", "draw.js", "ruler.js", "controls.js", "tips.js", "pointers.js", "keys.js", "mount.js")
+_SCRIPTS = (
+    "axis.js",
+    "find.js",
+    "draw.js",
+    "ruler.js",
+    "controls.js",
+    "tips.js",
+    "dock.js",
+    "pointers.js",
+    "keys.js",
+    "mount.js",
+)
 
 
 def script() -> str:
-    """One JavaScript module that exports `mount(element, data, state, onChange)`."""
+    """JavaScript that exports `mount(element, data, state, onChange)`; it needs that of `views.canvas`."""
     return "\n".join((_CANVAS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
 
 
@@ -46,7 +60,7 @@ class Labels:
 def component_data(
     aligned: Aligned, look: Viewport, labels: Labels, *, token: str, selected: Span | None = None, jumps: Sequence[Jump]
 ) -> dict[str, Any]:
-    """The `data` of `mount`: JSON values, and the frames `spans` and `drift`.
+    """The `data` of `mount`: JSON values, and the frames `FRAMES`.
 
     `token` changes with time 0 and the compared steps, `selected` is (side, span), and `jumps` are buttons that lead to
     places.

@@ -24,7 +24,7 @@ LONG_NAME = 60
 """Letters. Kernels with a longer name are drawn with their label."""
 MARGIN = 0.03
 """Of the compared step, shown before and after it."""
-_NEUTRAL, _MATCHED, _ALONE = 0, 1, 2
+_NEUTRAL, _MATCHED, _ALONE, _IN_OP = 0, 1, 2, 3
 _FAR_PS = 1 << 60
 """13 days: longer than any profile, and short enough to reckon with in 64 bits."""
 
@@ -88,14 +88,15 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
 
     `sides` (names), `lanes` (as `Aligned.lanes`), `steps` (number, start, duration and position of each, by side),
     `compared` (the number of the compared step of each side), `rows` (of a lane that is neither folded nor opened),
-    `scales` (how much longer each side is drawn), `clock` (of two hosts: its `error`, as closer events have no known
-    order, and how `late` the second reaches the collective; None for runs), `window`, `extents` (first start and last
-    end of each side), `names`, `kinds` (the op types of each colour, those that take longest first); the frames
-    `drift` (`at`, `behind`) and `spans`, one row for each rectangle: `side`, `lane`, `row`, `start`, `duration`, `busy`
-    (the share of it that spans cover), `count`, `name` (its position in `names`; of a long kernel, its label), `op`
-    (the same of its op, −1 if that says no more), `kind` of op type, `change` (log2 of candidate ÷ baseline), `status`
-    (0 not compared, 1 matched, 2 only in this run), `marked`, and, of single spans, `id` and `partner`, their positions
-    in the tables of spans. All times are in µs.
+    `scales` (how much longer each side is drawn), `is_compared` (whether any span has a partner), `clock` (of two
+    hosts: its `error`, as closer events have no known order, and how `late` the second reaches the collective; None for
+    runs), `window`, `extents` (first start and last end of each side), `names`, `kinds` (the op types of each colour,
+    those that take longest first); the frames `drift` (`at`, `behind`) and `spans`, one row for each rectangle: `side`,
+    `lane`, `row`, `start`, `duration`, `busy` (the share of it that spans cover), `count`, `name` (its position in
+    `names`; of a long kernel, its label), `op` (the same of its op, −1 if that says no more), `kind` of op type,
+    `change` (log2 of candidate ÷ baseline), `status` (0 not compared, 1 matched, 2 only in this run, 3 a kernel of an
+    op that is other kernels on the other side: `change` is of all of them), `marked`, and, of single spans, `id` and
+    `partner`, their positions in the tables of spans; and `matches`, as `found` returns them. All times are in µs.
     """
     window = look.window_us or default_window_us(aligned, look)
     on = axes(aligned, look)
@@ -115,11 +116,13 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
         "rows": look.rows,
         "scales": [axis.scale for axis in on],
         "clock": clock,
+        "is_compared": aligned.has_pairs,
         "compared": list(aligned.steps or ()),
         "window": list(window),
         "extents": [list(map(axis.us, side.extent_ps)) for side, axis in zip(aligned.timelines.sides, on, strict=True)],
         "names": [str(one) for one in names],
         "kinds": [[str(name) for of, name in longest if of == kind] for kind in range(KINDS)],
+        "matches": found(aligned, look),
         "drift": drift.set_axis(["at", "behind"], axis=1) / PS_PER_US,
         "spans": every.drop(columns="op_type").assign(name=name.astype(np.int32), op=op.astype(np.int32)),
     }
@@ -140,7 +143,9 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
     drawn = rectangles(layout, rows, (low, high), pixel_ps, aligned.partner_ps[number], marked, most=most)
     spans = side.timeline.spans.iloc[drawn.span]
     is_one = drawn.count == 1
-    partner = np.full(len(is_one), NONE) if aligned.pairs is None else aligned.pairs.partner[number][drawn.span]
+    partner, theirs_ps = np.full(len(is_one), NONE), np.full(len(is_one), NONE)
+    if aligned.pairs is not None:
+        partner, theirs_ps = (of[number][drawn.span] for of in (aligned.pairs.partner, aligned.pairs.theirs_ps))
     length = np.maximum(drawn.end_ps - drawn.start_ps, 1)
     name, op = _names(aligned, spans, lane[drawn.row])
     return pd.DataFrame(
@@ -157,7 +162,7 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
             "op_type": spans["op_type"].astype(object).to_numpy(),
             "kind": _kinds(spans["op_type"]),
             "change": _changes(drawn, number),
-            "status": _status(drawn),
+            "status": np.where(is_one & (theirs_ps != NONE), _IN_OP, _status(drawn)).astype(np.int8),
             "marked": drawn.is_marked.astype(np.int8),
             "id": np.where(is_one, drawn.span, NONE).astype(np.int32),
             "partner": np.where(is_one, partner, NONE).astype(np.int32),
@@ -210,13 +215,20 @@ def _find_spans(side: SideTimeline, text: str) -> Bools:
     return marked
 
 
-def found(aligned: Aligned, text: str) -> list[int]:
-    """For each side, the number of spans that `Look.find` marks in the compared step."""
-    numbers = []
-    for number, side in enumerate(aligned.timelines.sides):
-        is_shown = aligned.timelines.lane_numbers[number][side.timeline.spans["lane"]] != NONE
-        numbers.append(int((_find_spans(side, text) & is_shown & aligned.starts_within(number)).sum()))
-    return numbers
+def found(aligned: Aligned, look: Viewport) -> pd.DataFrame:
+    """The spans that `Viewport.find` marks in the compared step, by their start.
+
+    Columns: `side`, `id` (the position in its table of spans), `start` and `duration` in µs of the common axis.
+    """
+    frames = []
+    for number, (side, axis) in enumerate(zip(aligned.timelines.sides, axes(aligned, look), strict=True)):
+        spans = side.timeline.spans
+        is_shown = aligned.timelines.lane_numbers[number][spans["lane"]] != NONE
+        rows = np.flatnonzero(_find_spans(side, look.find) & is_shown & aligned.starts_within(number))
+        start, duration = (spans[name].to_numpy()[rows] for name in ("start_ps", "duration_ps"))
+        times = {"start": axis.us(start), "duration": duration / PS_PER_US * axis.scale}
+        frames.append(pd.DataFrame({"side": np.full(len(rows), number, np.int8), "id": rows.astype(np.int32)} | times))
+    return pd.concat(frames).sort_values("start", kind="stable", ignore_index=True)
 
 
 def _steps(side: SideTimeline, axis: Axis) -> list[list[float]]:

@@ -28,8 +28,9 @@ class Loss:
     before the step ends. `start_us` and `end_us` are on the common axis, of the baseline; `candidate_us` is how long
     the op, or the time before it, is in the candidate.
 
-    Before an op, nothing runs; or with `unmatched`, spans without a partner do, most of them of the op of that name. It
-    may be in both runs: a convolution can be one kernel in one and five in the other.
+    An op that has more spans on one side, as a convolution that is one kernel or five, is one place: `span` is its
+    longest one, and `lost_us` is of all of them. Before an op, nothing runs; or with `unmatched`, ops that only one of
+    the steps has do, most of all the op of that name: the candidate's if `lost_us` > 0, else the baseline's.
     """
 
     op_name: str
@@ -57,13 +58,16 @@ def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     rows = _outermost(aligned)
     if rows.empty or late_us * (aligned.lengths_ps[1] - aligned.lengths_ps[0]) < 0:
         return []
-    alone = [_losses_of_unmatched(aligned, i) for i in (0, 1)]
-    gaps, busy = zip(*(_before_each(aligned, rows, i, alone[i]) for i in (0, 1)), strict=True)
+    without_partner = [_without_partner(aligned, i) for i in (0, 1)]
+    alone = [spans[~spans["op"].isin(rows["op"]) | (spans["op"] == NONE)] for spans in without_partner]
+    gaps = [_before_each(aligned, rows, i) for i in (0, 1)]
+    busy = [_busy_before(rows, i, gaps[i], without_partner[i]) for i in (0, 1)]
+    only = [_busy_before(rows, i, gaps[i], alone[i]) for i in (0, 1)]
     in_op = rows.assign(is_wait=False, is_unmatched=False, begin=rows["start_0"], theirs=rows["duration_1"])
-    in_op["lost"] = rows["duration_1"] - rows["duration_0"]
+    in_op["lost"] = _lost_in_ops(rows, without_partner)
     before = rows.assign(is_wait=True, begin=rows["start_0"] - gaps[0], end_0=rows["start_0"], theirs=gaps[1])
     waits = before.assign(is_unmatched=False, lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
-    every = pd.concat([in_op, waits, before.assign(is_unmatched=True, lost=busy[1] - busy[0])])
+    every = pd.concat([in_op, waits, before.assign(is_unmatched=True, lost=only[1] - only[0])])
     is_longer = aligned.lengths_ps[1] >= aligned.lengths_ps[0]
     every["size"] = (every["lost"] if is_longer else -every["lost"]).clip(lower=0)
     largest = every[(every["size"] > 0) & (every["size"] >= WORTH_NAMING * every["size"].max())]
@@ -96,24 +100,52 @@ def window_of(aligned: Aligned, look: Viewport, loss: Loss) -> tuple[float, floa
     return min(loss.start_us, begin_us), max(loss.end_us, until_us)
 
 
-def _before_each(aligned: Aligned, rows: pd.DataFrame, side: int, alone: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """How long before each op none of those above it ran, and how long any span `alone` did then."""
+def _lost_in_ops(rows: pd.DataFrame, without_partner: list[pd.DataFrame]) -> pd.Series:
+    """What the candidate loses in each op; of an op that has more spans on one side, all of it in its longest one."""
+    lost = rows["duration_1"] - rows["duration_0"]
+    more = [spans.groupby("op")["duration"].sum() for spans in without_partner]
+    is_uneven = rows["op"].isin(more[0].index.union(more[1].index)) & (rows["op"] != NONE)
+    uneven = rows[is_uneven]
+    whole = lost[is_uneven].groupby(uneven["op"]).sum()
+    for sign, of_side in zip((-1, 1), more, strict=True):
+        whole = whole + sign * of_side.reindex(whole.index, fill_value=0)
+    longest = (uneven["duration_0"] + uneven["duration_1"]).groupby(uneven["op"]).idxmax()
+    lost[is_uneven] = 0
+    lost[longest] = whole.to_numpy()
+    return lost
+
+
+def _before_each(aligned: Aligned, rows: pd.DataFrame, side: int) -> pd.Series:
+    """How long before each op none of those above it ran."""
     begin, start = aligned.begin_ps[side], rows[f"start_{side}"]
     until = rows[f"end_{side}"].cummax().shift(fill_value=begin).clip(lower=begin)
-    gap = (start - until).clip(lower=0)
-    covered = NO_SPANS.union(alone["start"].to_numpy(), alone["end"].to_numpy())
-    return gap, pd.Series(covered.covered_between((start - gap).to_numpy(), start.to_numpy()), start.index)
+    return (start - until).clip(lower=0)
 
 
-def _losses_of_unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
-    """`op_name`, `start` and `end` (ps) of the step's comparable spans that have no partner, by their start."""
+def _busy_before(rows: pd.DataFrame, side: int, gap: pd.Series, spans: pd.DataFrame) -> pd.Series:
+    """How long any of these spans ran in the gap before each op."""
+    start, covered = rows[f"start_{side}"], NO_SPANS.union(spans["start"].to_numpy(), spans["end"].to_numpy())
+    return pd.Series(covered.covered_between((start - gap).to_numpy(), start.to_numpy()), start.index)
+
+
+def _without_partner(aligned: Aligned, side: int) -> pd.DataFrame:
+    """The step's comparable spans that have no partner and are within no other one of their lane, by their start.
+
+    Columns: `op` (its row in `op_stats`, `NONE` for none), `op_name`, and `start`, `end` and `duration` in ps.
+    """
     assert aligned.pairs is not None
-    spans = aligned.timelines.sides[side].timeline.spans
-    is_alone = comparable_spans(aligned.timelines, aligned.pairs)[side] & (aligned.pairs.partner[side] == NONE)
-    found = spans[is_alone & aligned.starts_within(side)]
+    timelines = aligned.timelines
+    spans = timelines.sides[side].timeline.spans
+    here = comparable_spans(timelines, aligned.pairs)[side] & aligned.starts_within(side)
+    found = spans[here]
     name = found["op_name"].astype(object).where(found["op_name"] != "", found["name"].astype(object))
-    frame = pd.DataFrame({"op_name": name, "start": found["start_ps"], "end": found["start_ps"] + found["duration_ps"]})
-    return frame.sort_values("start", kind="stable", ignore_index=True)
+    end = found["start_ps"] + found["duration_ps"]
+    columns = {"op": timelines.op_rows(side)[here], "op_name": name, "start": found["start_ps"], "end": end}
+    until = end.groupby(found["lane"]).cummax().groupby(found["lane"]).shift(fill_value=0)
+    is_alone = (aligned.pairs.partner[side][here] == NONE) & (found["start_ps"] >= until)
+    frame = pd.DataFrame(columns | {"duration": found["duration_ps"]})
+    alone: pd.DataFrame = frame[is_alone].sort_values("start", kind="stable", ignore_index=True)
+    return alone
 
 
 def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
@@ -127,7 +159,8 @@ def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
 def _outermost(aligned: Aligned) -> pd.DataFrame:
     """The telling spans of the compared step that are within no other one of their lane, by the mean of their starts.
 
-    Last, its end. Columns: `span`, `lane`, `op_name`, and for each side `start_<i>`, `end_<i>`, `duration_<i>`, in ps.
+    Last, its end. Columns: `span`, `lane`, `op` (its row in `op_stats`, `NONE` for none), `op_name`, and for each side
+    `start_<i>`, `end_<i>`, `duration_<i>`, in ps.
     """
     timelines, pairs = aligned.timelines, aligned.pairs
     if pairs is None:
@@ -140,6 +173,7 @@ def _outermost(aligned: Aligned) -> pd.DataFrame:
     columns = {
         "span": ours,
         "lane": spans[0]["lane"].to_numpy()[ours],
+        "op": timelines.op_rows(0)[ours],
         "op_name": np.where(op_name != "", op_name, name),
     }
     for i, which in enumerate((ours, partner[ours])):
@@ -153,7 +187,7 @@ def _outermost(aligned: Aligned) -> pd.DataFrame:
     if rows.empty or aligned.steps is None:
         return rows
     ends = {f"{name}_{i}": aligned.end_ps[i] for i in (0, 1) for name in ("start", "end")}
-    end = {"span": NONE, "lane": NONE, "op_name": "", "duration_0": 0, "duration_1": 0} | ends
+    end = {"span": NONE, "lane": NONE, "op": NONE, "op_name": "", "duration_0": 0, "duration_1": 0} | ends
     if aligned.meeting and partner[aligned.meeting.span] != NONE:
         end |= {"span": aligned.meeting.span, "op_name": aligned.meeting.collective}
     return pd.concat([rows, pd.DataFrame([end])], ignore_index=True)

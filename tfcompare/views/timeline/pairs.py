@@ -29,13 +29,15 @@ class Identities:
 
     `op` is the row of the diff of `op_stats` that a span belongs to, `NONE` for a span that is no op. `what` tells
     apart different kernels of an op and different events that are no ops; `NONE` for spans that cannot have a
-    partner. `on_device` tells apart the devices, too. `order` sorts the spans by start.
+    partner. `on_device` and `op_on_device` are these two by device. `order` sorts the spans by start.
     """
 
     op: PairedRows
     what: PairedRows
     on_device: PairedRows
+    op_on_device: PairedRows
     order: PairedRows
+    duration_ps: PairedRows
 
 
 def identities(
@@ -55,10 +57,13 @@ def identities(
     both = np.where(code >= 0, pd.factorize(code * (int(name.max(initial=0)) + 1) + name)[0], NONE)
     size = len(ours.spans)
     plane = np.concatenate(_planes(ours, theirs))
-    on_device = np.where(both >= 0, pd.factorize(both * (int(plane.max(initial=0)) + 1) + plane)[0], NONE)
-    order = [np.argsort(timeline.spans["start_ps"].to_numpy(), kind="stable") for timeline in timelines]
-    what, on_devices = ((of[:size], of[size:]) for of in (both, on_device))
-    return Identities(op, what, on_devices, (order[0], order[1]))
+    ops, planes = np.concatenate(op), int(plane.max(initial=0)) + 1
+    on_device, op_on_device = (np.where(of >= 0, pd.factorize(of * planes + plane)[0], NONE) for of in (both, ops))
+    first, second = (timeline.spans for timeline in timelines)
+    order = tuple(np.argsort(spans["start_ps"].to_numpy(), kind="stable") for spans in (first, second))
+    duration = first["duration_ps"].to_numpy(), second["duration_ps"].to_numpy()
+    what, on_devices, ops_on_devices = ((of[:size], of[size:]) for of in (both, on_device, op_on_device))
+    return Identities(op, what, on_devices, ops_on_devices, (order[0], order[1]), duration)
 
 
 def _planes(ours: HostTimeline, theirs: HostTimeline) -> PairedRows:
@@ -118,11 +123,13 @@ class SpanPairs:
     """The partner of each span: its position in the other side's table of spans, `NONE` without one.
 
     `is_compared` tells which spans could have one: they ran in a step that is compared, and are ops, or on a kind of
-    lane that both runs have.
+    lane that both runs have. `theirs_ps` is of spans of an op that is other kernels on the other side, and not as many:
+    the span's part of the time that those take, in the proportion of the durations on its own side; `NONE` for others.
     """
 
     partner: PairedRows
     is_compared: tuple[Bools, Bools]
+    theirs_ps: PairedRows
 
 
 def span_pairs(known: Identities, step: PairedRows) -> SpanPairs:
@@ -130,36 +137,77 @@ def span_pairs(known: Identities, step: PairedRows) -> SpanPairs:
     each other, `NONE` for spans outside of all of them.
 
     The n-th span of its kind on a device in a step is the partner of the n-th one in the other step, on the device of
-    that name if both runs have it, else on any. Spans of one op that differ otherwise, such as kernels of another
-    algorithm, are partners if both steps have equally many of them.
+    that name if both runs have it, else on any. Those of one op that are left, kernels of another algorithm, are
+    partners in their order; where one side has more of them, the longest of that side are.
     """
     compared = [(of >= 0) & (what >= 0) for of, what in zip(step, known.what, strict=True)]
     partner = _join(known, known.on_device, step, compared)
-    for what, equally_many in ((known.what, False), (known.op, True)):
-        left = [(mine == NONE) & can & (kind >= 0) for mine, can, kind in zip(partner, compared, what, strict=True)]
-        more = _join(known, what, step, left, equally_many=equally_many)
-        ours, theirs = (np.where(mine == NONE, other, mine) for mine, other in zip(partner, more, strict=True))
-        partner = ours, theirs
-    return SpanPairs(partner, (compared[0], compared[1]))
+    left = _without(partner, compared, known.what)
+    partner = _either(partner, _join(known, known.what, step, left))
+    theirs_ps: PairedRows = np.full(len(step[0]), NONE, np.int64), np.full(len(step[1]), NONE, np.int64)
+    for op in (known.op_on_device, known.op):
+        left = _without(_either(partner, theirs_ps), compared, op)
+        longest, parts_ps = _of_ops(known, op, step, left)
+        partner = _either(partner, _join(known, op, step, longest))
+        theirs_ps = _either(theirs_ps, parts_ps)
+    return SpanPairs(partner, (compared[0], compared[1]), theirs_ps)
 
 
-def _join(
-    known: Identities, what: PairedRows, step: PairedRows, among: Sequence[Bools], *, equally_many: bool = False
-) -> PairedRows:
-    """The partner of each span `among` those with the same step, `what` and occurrence; `NONE` without one."""
+def _without(found: PairedRows, among: Sequence[Bools], what: PairedRows) -> list[Bools]:
+    """Which spans `among` those nothing is found for yet, but for those of no kind."""
+    return [(one == NONE) & can & (kind >= 0) for one, can, kind in zip(found, among, what, strict=True)]
+
+
+def _either(found: PairedRows, more: PairedRows) -> PairedRows:
+    ours, theirs = (np.where(one == NONE, other, one) for one, other in zip(found, more, strict=True))
+    return ours, theirs
+
+
+def _grouped(
+    known: Identities, what: PairedRows, step: PairedRows, among: Sequence[Bools]
+) -> tuple[list[Int64], PairedRows, int]:
+    """(the spans `among` those of each side, by their start; a number for the step and `what` of each; how many)."""
     rows = [order[mask[order]] for order, mask in zip(known.order, among, strict=True)]
     most = max(int(one.max(initial=0)) for one in what) + 1
     keys = np.concatenate([of[row] * most + kind[row] for of, kind, row in zip(step, what, rows, strict=True)])
     group = pd.factorize(keys)[0].astype(np.int64)
-    groups = group[: len(rows[0])], group[len(rows[0]) :]
-    counts = [np.bincount(one, minlength=int(group.max(initial=-1)) + 1) for one in groups]
-    last = np.concatenate([[0], np.cumsum(counts[0])])
+    return rows, (group[: len(rows[0])], group[len(rows[0]) :]), int(group.max(initial=-1)) + 1
+
+
+def _of_ops(
+    known: Identities, op: PairedRows, step: PairedRows, left: Sequence[Bools]
+) -> tuple[list[Bools], PairedRows]:
+    """(which of the spans `left` of an op in a step have partners, `SpanPairs.theirs_ps` of all of them).
+
+    Of the side that has more of them, these are the longest ones.
+    """
+    rows, groups, size = _grouped(known, op, step, left)
+    duration = [of[row] for of, row in zip(known.duration_ps, rows, strict=True)]
+    counts = [np.bincount(group, minlength=size) for group in groups]
+    totals = [np.bincount(group, of, minlength=size) for group, of in zip(groups, duration, strict=True)]
+    fewer, is_uneven = np.minimum(*counts), (counts[0] != counts[1]) & (np.minimum(*counts) > 0)
+    longest = [np.zeros(len(mask), np.bool_) for mask in left]
+    parts = np.full(len(left[0]), NONE, np.int64), np.full(len(left[1]), NONE, np.int64)
+    for side, (row, group, of) in enumerate(zip(rows, groups, duration, strict=True)):
+        by_length = np.lexsort((-of, group))
+        first = np.concatenate([[0], np.cumsum(counts[side])])
+        rank = np.arange(len(row)) - first[group[by_length]]
+        chosen = by_length[rank < fewer[group[by_length]]]
+        longest[side][row[chosen]] = True
+        part = of * (totals[1 - side] / np.maximum(totals[side], 1))[group]
+        parts[side][row] = np.where(is_uneven[group], np.round(part).astype(np.int64), NONE)
+    return longest, parts
+
+
+def _join(known: Identities, what: PairedRows, step: PairedRows, among: Sequence[Bools]) -> PairedRows:
+    """The partner of each span `among` those with the same step, `what` and occurrence; `NONE` without one."""
+    rows, groups, size = _grouped(known, what, step, among)
+    count = np.bincount(groups[0], minlength=size)
+    last = np.concatenate([[0], np.cumsum(count)])
     place = [pd.Series(one).groupby(one, sort=False).cumcount().to_numpy() for one in groups]
     at = np.full(int(last[-1]) + 1, NONE, np.int64)
     at[last[groups[0]] + place[0]] = rows[0]
-    has = place[1] < counts[0][groups[1]]
-    if equally_many:
-        has &= (counts[0] == counts[1])[groups[1]]
+    has = place[1] < count[groups[1]]
     ours, theirs = (np.full(len(mask), NONE, np.int64) for mask in among)
     theirs[rows[1][has]] = at[(last[groups[1]] + place[1])[has]]
     ours[theirs[rows[1][has]]] = rows[1][has]

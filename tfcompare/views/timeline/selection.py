@@ -110,13 +110,26 @@ def _select(aligned: Aligned, side: int, span: int) -> Selected:
     delay_us = (int(row["start_ps"]) - int(spans["start_ps"].iloc[launch])) / PS_PER_US if has_delay else math.nan
     op, step = int(timelines.op_rows(side)[span]), _step(timelines.sides[side], int(row["step"]))
     label = timelines.lanes[lane].label if lane != NONE else ""
-    launched_by = str(spans["name"].iloc[launch]) if launch != NONE else ""
+    launched_by = _call(spans, span, launch) if launch != NONE else ""
     start_us, duration_us = (
         (int(row["start_ps"]) - aligned.zero_ps[side]) / PS_PER_US,
         int(row["duration_ps"]) / PS_PER_US,
     )
     times = start_us, duration_us, int(timelines.self_time_ps[side][span]) / PS_PER_US
     return Selected(str(row["name"]), op, str(row["op_name"]), step, label, *times, launched_by, delay_us)
+
+
+def _call(spans: pd.DataFrame, span: int, launch: int) -> str:
+    """The name of a launch; if it is that of the launched span, as JAX records it, of the innermost call around it."""
+    name, lane, start = (spans[column].iloc[launch] for column in ("name", "lane", "start_ps"))
+    if name != spans["name"].iloc[span]:
+        return str(name)
+    lanes, starts = spans["lane"].to_numpy(), spans["start_ps"].to_numpy()
+    first = int(np.searchsorted(lanes, lane))
+    around = spans.iloc[first:launch]
+    end = start + spans["duration_ps"].iloc[launch]
+    is_around = (starts[first:launch] + around["duration_ps"].to_numpy() >= end) & (around["name"] != name).to_numpy()
+    return str(around["name"][is_around].iloc[-1]) if is_around.any() else str(name)
 
 
 def drawn_selection(aligned: Aligned, look: Viewport, side: int, span: int) -> list[dict[str, Any]]:

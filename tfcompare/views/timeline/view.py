@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from tfcompare import schema
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.pair import Pair
@@ -104,41 +106,41 @@ def _compared(pair: Pair, options: Options) -> Iterator[Block]:
     except TfcompareError as error:
         yield Text(f"{as_markdown(error)}.", "notice")
         return
-    yield from _headline(compared, options)
+    yield from _headline(compared)
     yield Live("timeline", (options,), later(partial(_without_page, compared, options)))
 
 
-def _headline(compared: Compared, options: Options) -> Iterator[Text]:
-    """How long the steps are, or which host reaches the collective last; where time was lost; what was found."""
+def _headline(compared: Compared) -> Iterator[Text]:
+    """How long the steps are, or which host reaches the collective last."""
     shown, aligned, places = compared.shown, compared.aligned, compared.places
     if shown.pair.is_single:
         yield Text(sentences.alone(aligned, compared.host), help=sentences.WALL_TIME)
     elif shown.common_steps is not None:
-        yield Text(sentences.arrivals(aligned, places, shown.labels), help=sentences.OVERLAP if places else "")
+        yield Text(sentences.arrivals(aligned, shown.labels), help=sentences.OVERLAP if places else "")
     else:
-        lengths = sentences.lengths(aligned, shown.labels, compared.host)
-        where = sentences.where(aligned, places, shown.labels)
-        yield Text(" ".join(filter(None, [lengths, where])), help=sentences.OVERLAP)
+        yield Text(sentences.lengths(aligned, shown.labels, compared.host), help=sentences.OVERLAP if places else "")
     if shown.hosts:
         ours, theirs = shown.labels
         how = "" if shown.common_steps is None else sentences.aligned_how(aligned, theirs)
         yield Text(f"1: {ours}, 2: {theirs}. {how}", "quiet")
     elif note := stand_ins(shown.pair):
         yield Text(note, "quiet")
-    if options.find:
-        yield Text(sentences.hits(options.find, found(aligned, options.find), shown.labels), "quiet")
 
 
 def _without_page(compared: Compared, options: Options) -> Iterator[Block]:
-    """The canvas, and the table of the range if one was given."""
+    """What was found, the canvas, and the table of the range if one was given."""
     look = Viewport(width_px=WIDTH_PIXELS, stretch=options.stretch, find=options.find)
+    if options.find:
+        matches = found(compared.aligned, look)
+        counts = [int((matches["side"] == side).sum()) for side in range(len(compared.shown.labels))]
+        yield Text(sentences.hits(options.find, counts, compared.shown.labels), "quiet")
     yield Timeline(partial(_data_and_state, compared, look), _losses(compared))
     if range_us := numbers_in(options.range, 2):
-        yield from ran_in(compared, look, (min(range_us), max(range_us)))
+        yield from _ran_in(compared, look, (min(range_us), max(range_us)))
 
 
 def _data_and_state(compared: Compared, look: Viewport) -> tuple[dict[str, Any], dict[str, Any]]:
-    jumps = sentences.jumps(compared.aligned, look, compared.places)
+    jumps = sentences.jumps(compared.aligned, look, compared.places, compared.shown.names)
     data = component_data(compared.aligned, look, compared.canvas_labels(), token="compared steps", jumps=jumps)
     return data, state_of(look, range_us=None, by_type=False, shows_idle=False, compact=False)
 
@@ -151,7 +153,9 @@ def _losses(compared: Compared) -> Facts | None:
     rows = []
     for place in places:
         begin_us, end_us = map(format_time_us, window_of(compared.aligned, Viewport(), place))
-        rows.append([sentences.place_of(place), format_delta(place.lost_us, "µs"), begin_us, end_us])
+        rows.append(
+            [sentences.place_of(place, compared.shown.called), format_delta(place.lost_us, "µs"), begin_us, end_us]
+        )
     values = [
         Finding(f"loss:{number}", row[0], "µs", math.nan, place.lost_us, is_alone=True)
         for number, (row, place) in enumerate(zip(rows, places, strict=True), start=1)
@@ -160,10 +164,16 @@ def _losses(compared: Compared) -> Facts | None:
     return Facts(header, rows, (1, 2, 3), findings=values)
 
 
-def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) -> tuple[Text, Text, Table]:
+def _ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) -> Iterator[Text | Table]:
     """What ran in a range of the common axis, in µs: the range, how much of it ops cover, and a row for each op."""
     rows, coverage = range_table(compared.aligned, look, range_us)
-    low, high = range_us
+    yield Text(sentences.range_title(range_us), help=sentences.WALL_TIME)
+    yield Text(sentences.covered(coverage, compared.shown.labels))
+    yield ops_in_range(compared, rows)
+
+
+def ops_in_range(compared: Compared, rows: pd.DataFrame) -> Table:
+    """The table of the ops that ran in a range; `rows` as `range_table` returns them."""
     names = ["op_name", *(["host_or_device"] if rows["host_or_device"].nunique() > 1 else [])]
     names += [*by_role("wall_time_us", (*SIDES, "delta")), *by_role("occurrences")]
     shown = compared.shown
@@ -172,11 +182,9 @@ def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) ->
         own = [name for name in names if name.endswith(f"_{role}")]
         of_hosts |= {name: replace(column_of(name, schema.OP_STATS), label=host) for name in own}
     alone = shown.pair.is_single
-    table = Table(
+    return Table(
         schema.OP_STATS, "Ops in the range", rows, names, alone, others=of_hosts, is_small=True, address="range_"
     )
-    heading = f"{format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}"
-    return Text(heading, help=sentences.WALL_TIME), Text(sentences.covered(coverage, shown.labels)), table
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +240,9 @@ def aligned_at(shown: ShownHosts, steps: tuple[int, ...] | None = None, zero: in
         timelines = opened(shown)
         meets = meeting(shown.hosts, timelines, steps) if shown.hosts and steps else None
         aligned = align(timelines, steps, zero, meets)
-        are_unrelated = shown.pair.are_unrelated and not shown.hosts
-        return aligned, [] if are_unrelated else losses(aligned)
+        if shown.pair.are_unrelated and not shown.hosts:
+            aligned = aligned.without_pairs()
+        return aligned, losses(aligned)
 
     return Compared(shown, *_aligned.get((key_of(shown), steps, zero), make))
 

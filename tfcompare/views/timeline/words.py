@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.schema import SIDES, place_word
 from tfcompare.text import as_code, capitalized
-from tfcompare.units import format_delta, format_percent, format_time_us
+from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us
 from tfcompare.views.hosts.clocks import FEWEST_STEPS
 from tfcompare.views.short_names import shorten_distinct
 from tfcompare.views.timeline.aligned import Aligned
@@ -21,10 +21,8 @@ from tfcompare.xspace.space import PS_PER_US
 if TYPE_CHECKING:
     import pandas as pd
 
-NAME_LETTERS, JUMP_LETTERS = 80, 40
+NAME_LETTERS, JUMP_LETTERS = 80, 60
 MOST_OPS = 3
-CLEARLY_MORE = 1.05
-"""Times the step's change: what is named adds up to more than that."""
 JUMP_MARGIN = 0.5
 """Of what a jump leads to, shown before and after it."""
 
@@ -40,8 +38,8 @@ class Jump:
     window: tuple[float, float]
 
 
-def arrivals(aligned: Aligned, places: Sequence[Loss], labels: list[str]) -> str:
-    """`In step 13, `b` reaches `Reduce` 10 ms after `a`; it begins the step 2 ms later. `b` falls behind most in …`"""
+def arrivals(aligned: Aligned, labels: list[str]) -> str:
+    """`In step 13, `b` reaches `Reduce` 10 ms after `a`; it begins the step 2 ms later.`"""
     ours, theirs = labels
     meeting = aligned.meeting
     if meeting is None or aligned.steps is None:
@@ -56,7 +54,7 @@ def arrivals(aligned: Aligned, places: Sequence[Loss], labels: list[str]) -> str
     begin_us = meeting.behind_us(aligned.begin_ps)
     if meeting.is_ordered(begin_us) and begin_us * meeting.late_us > 0:
         text += f"; it begins the step {_apart(begin_us, 'later', 'earlier')}"
-    return f"{text}. {where(aligned, places, labels)}".rstrip()
+    return f"{text}."
 
 
 def _apart(late_us: float, later: str, earlier: str) -> str:
@@ -82,10 +80,9 @@ def aligned_how(aligned: Aligned, second: str) -> str:
 
 
 OVERLAP = (
-    "Of the matched ops, over the whole step, wherever time 0 is. Those of different threads overlap, so these times "
-    "do not add up to the step's change."
+    "The times of the places to go to are of the whole step, wherever time 0 is. Those of different threads overlap, "
+    "so they do not add up to the step's change."
 )
-_MORE = " That is more than the step's change: threads overlap, or other ops changed the other way."
 
 
 WALL_TIME = (
@@ -103,10 +100,8 @@ def lengths(aligned: Aligned, letters: Sequence[str], host: str = "") -> str:
         side = is_typical.index(True)
         names[side] = f"the typical step of {letters[side]} ({aligned.positions[side]})"
     ours, theirs = (length / PS_PER_US for length in aligned.lengths_ps)
-    change = format_delta(theirs - ours, "µs")
-    return (
-        f"{_on(host, names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}** ({change})."
-    )
+    change = f" ({format_delta(theirs - ours, 'µs')})" if aligned.has_pairs else ""
+    return f"{_on(host, names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}**{change}."
 
 
 def _on(host: str, subject: str) -> str:
@@ -114,36 +109,19 @@ def _on(host: str, subject: str) -> str:
     return f"On {host}, {subject}" if host else capitalized(subject)
 
 
-def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str], host: str = "") -> str:
-    """`B falls behind most in `MatMul` (+1.2 ms) and waiting before `Cast` (+0.3 ms).`"""
-    if not places:
-        return ""
-    names = shorten_distinct([one.unmatched or one.op_name for one in places], NAME_LETTERS)
-    lost = zip(places, names, strict=True)
-    texts = [f"{_place(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})" for one, name in lost]
-    change_us = (aligned.lengths_ps[1] - aligned.lengths_ps[0]) / PS_PER_US
-    is_more = not aligned.meeting and abs(sum(one.lost_us for one in places)) > CLEARLY_MORE * abs(change_us)
-    on = f"On {host}, " if host else ""
-    return f"{on}{letters[1]} {_verb(places)} most {_join(texts)}.{_MORE if is_more else ''}"
-
-
-def _verb(places: Sequence[Loss]) -> str:
-    return "falls behind" if places[0].lost_us > 0 else "gains"
-
-
 def most(places: Sequence[Loss], name: str) -> str:
     """`Where B falls behind most`."""
-    return f"Where {name} {_verb(places)} most"
+    return f"Where {name} {'falls behind' if places[0].lost_us > 0 else 'gains'} most"
 
 
-def place_of(loss: Loss) -> str:
-    """`in MatMul`, `waiting before MatMul`, `in unmatched spans of MatMul`."""
-    return _place(loss, loss.unmatched or loss.op_name)
+def place_of(loss: Loss, names: Sequence[str]) -> str:
+    """`in MatMul`, `waiting before MatMul`, `in MatMul, only in B`."""
+    return _place(loss, loss.unmatched or loss.op_name, names)
 
 
-def _place(loss: Loss, name: str) -> str:
+def _place(loss: Loss, name: str, names: Sequence[str]) -> str:
     if loss.unmatched:
-        return f"in unmatched spans of {name}"
+        return f"in {name}, only in {names[loss.lost_us > 0]}"
     if loss.span == NONE:
         return "after the last matched op"
     return f"waiting before {name}" if loss.is_wait else f"in {name}"
@@ -171,6 +149,45 @@ def alone(aligned: Aligned, host: str = "") -> str:
     return f"{first} Longest on the {place_word(place)}: {_join(ops)}; {idle}."
 
 
+HINT = (
+    "Click a span to see its times, its partner and what launched it. Drag on the ruler to measure a range: how long "
+    "ops run in it."
+)
+
+
+def without_partner(name: str) -> str:
+    """`only in A, in this step`."""
+    return f"only in {name}, in this step"
+
+
+def of_all_kernels(names: Sequence[str], ratio: float) -> str:
+    """`other kernels of this op on each side: all together, B takes 0.5×`."""
+    return f"other kernels of this op on each side: all together, {names[1]} takes {format_ratio(ratio)}"
+
+
+def name_in(names: Sequence[str]) -> str:
+    """Whose name follows; of all sides without names."""
+    return f"Name in {' and '.join(names)}:" if names else "Name:"
+
+
+def range_title(range_us: tuple[float, float]) -> str:
+    """`1.02 ms from 3.10 ms to 4.12 ms`."""
+    low, high = range_us
+    return f"{format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}"
+
+
+def ops_on(place: str) -> str:
+    """`Ops on the device`."""
+    return f"Ops on the {place_word(place)}"
+
+
+def busy(place: str, cells: Sequence[str], names: Sequence[str]) -> str:
+    """`Ops on the device: A 4.10 ms, B 2.00 ms (−2.10 ms)`; a cell for each name, and the change."""
+    times = [f"{name} {cell}" for name, cell in zip(names, cells, strict=False)]
+    change = f" ({cells[-1]})" if len(cells) > len(names) else ""
+    return f"{place}: {', '.join(times) if len(names) > 1 else cells[0]}{change}"
+
+
 def covered(coverage: pd.DataFrame, letters: Sequence[str]) -> str:
     """`Ops cover 63 % of it on the device in A and 71 % in B.`"""
     texts = []
@@ -188,9 +205,9 @@ def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
     return f"Spans with {as_code(find)} in the compared step: {', '.join(each)}."
 
 
-def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump]:
+def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss], letters: Sequence[str]) -> list[Jump]:
     """Buttons that lead to where hosts wait for each other, and to where the candidate loses or gains most."""
-    names = shorten_distinct([one.unmatched or one.op_name for one in places], JUMP_LETTERS)
+    names = _innermost([one.unmatched or one.op_name for one in places])
     found = []
     if meeting := aligned.meeting:
         on = axes(aligned, look)
@@ -203,7 +220,17 @@ def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump
         lost = format_delta(place.lost_us, "µs")
         begin, end = window_of(aligned, look, place)
         margin = JUMP_MARGIN * (end - begin)
-        text = f"{lost} {_place(place, short)}"
-        title = f"{lost} {place_of(place)}: select and show it"
+        text = f"{lost} {_place(place, short, letters)}"
+        title = f"{lost} {place_of(place, letters)}: select and show it"
         found.append(Jump(text, title, 0, place.span, (begin - margin, end + margin)))
     return found
+
+
+def _innermost(names: list[str]) -> list[str]:
+    """Names that are too long with as many of their innermost scopes, whole, as there is room for."""
+    labels = []
+    for name in names:
+        at = name.find("/", max(len(name) - JUMP_LETTERS, 0))
+        labels.append(name if len(name) <= JUMP_LETTERS else f"…{name[at:]}" if at >= 0 else name)
+    is_distinct = len(set(labels)) == len(set(names)) and all(len(label) <= JUMP_LETTERS + 1 for label in labels)
+    return labels if is_distinct else shorten_distinct(names, JUMP_LETTERS)

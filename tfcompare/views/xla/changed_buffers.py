@@ -18,6 +18,7 @@ from tfcompare.schema.hlo import MAIN_MEMORY
 from tfcompare.text import as_code
 from tfcompare.units import format_bytes, format_delta
 from tfcompare.views.blocks import Block, Link, Links
+from tfcompare.views.links import OPENS_MORE
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
@@ -46,7 +47,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if pair.are_unrelated:
         return
     if (found := pair.cached("changed buffers", partial(changed_buffers, pair))) is not None:
-        link = Link("Show the buffers that changed", "xla", {"program": found.program})
+        link = Link("Show the buffers that changed", "xla", {"program": found.program, **OPENS_MORE})
         yield Links([link], sentence(found, pair.marked))
 
 

@@ -141,19 +141,18 @@ def _markers(side: Side, points: pd.DataFrame, largest_us: float) -> go.Scatter:
     )
 
 
-def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width_us") -> go.Figure:
-    """Icicle chart of a program: height is `width`, colour the change; added and removed parts are hatched, and those
-    whose work changed as their time did dotted.
+def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool) -> go.Figure:
+    """Icicle chart of a program: height is `width_us`, colour the change. Added and removed parts are hatched, and
+    those whose work changed as their time did dotted.
 
-    `tree` is the result of `tools.xla_tree.time_tree`; `by` names its groups (`category`); `width` is `width_us` or
-    `change_us`. Parts too thin to see are merged. With `alone`, the baseline is shown without colours.
+    `tree` is the result of `time_tree`; `by` names its groups (`category`). Parts too thin to see are merged. With
+    `alone`, the baseline is shown without colours.
     """
-    sums = [*(f"{_TIME}_{role}" for role in SIDES), "width_us", "change_us"]
-    nodes = merge_small(tree, tree[width], sums, "\n")
+    sums = [*(f"{_TIME}_{role}" for role in SIDES), "width_us"]
+    nodes = merge_small(tree, tree["width_us"], sums, "\n")
     title = f"Time per execution by {by}"
-    what = {"width_us": "the longer time of both runs", "change_us": "size of the change"}[width]
     subtitle = (
-        f"height: {what}; colour: change; dotted: time changed with work; hatched: in one run only"
+        "height: the longer time of both runs; colour: change; dotted: time changed with work; hatched: in one run only"
         if not alone
         else "height: time"
     )
@@ -179,7 +178,7 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
     is_parent = nodes["node"].isin(nodes["parent"])
     names = nodes["label"].map(style.wrap_text).tolist()
     hover = [texts, names, *(nodes[f"{_TIME}_{role}"].map(format_time_us).tolist() for role in SIDES)]
-    values = nodes[width].mask(is_parent, 0.0).to_numpy(np.float64)
+    values = nodes["width_us"].mask(is_parent, 0.0).to_numpy(np.float64)
     tiles = icicle(nodes, values, hover, marker)
     tiles.update(branchvalues="remainder", maxdepth=-1, leaf={"opacity": 1}, hovertemplate=template)
     return result.add_trace(tiles)

@@ -135,14 +135,13 @@ def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
 
     `rows` are `executions.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
     `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0 where nothing ran; a node's
-    are the sums over its children), `width_us` and `change_us` (sums over the instructions of the longer of both times,
-    and of the size of the change), `status` (`added` or `removed` if all its instructions are), `work` (the
-    `work_changes` of all its instructions, empty if they differ).
+    are the sums over its children), `width_us` (the sum over its instructions of the longer of both times), `status`
+    (`added` or `removed` if all its instructions are), `work` (the `work_changes` of all its instructions, empty if
+    they differ).
     """
     times = rows[_SIDES].astype("float64").fillna(0.0).set_axis(_SIDES, axis=1)
     leaves = times.assign(
         width_us=times.max(axis=1),
-        change_us=(times[_SIDES[1]] - times[_SIDES[0]]).abs(),
         in_baseline=rows["status"] != ADDED,
         in_candidate=rows["status"] != REMOVED,
         work=work_changes(rows),
@@ -180,14 +179,20 @@ def groups(tree: pd.DataFrame, by: By) -> pd.DataFrame:
     return inner.set_index("node", drop=False).loc[order].reset_index(drop=True)
 
 
+def with_keys(tree: pd.DataFrame, by: By) -> pd.DataFrame:
+    """A `time_tree` by `by` whose nodes are called by their keys (`node_key`)."""
+    keys = {node: node_key(by, node) for node in tree["node"]}
+    return tree.assign(node=tree["node"].map(keys), parent=tree["parent"].map(keys).fillna(""))
+
+
 def below_node(rows: pd.DataFrame, program: str, key: str) -> tuple[str, pd.DataFrame] | None:
     """(label, instructions) of the node with this key in any of the trees of `rows`; None if there is none."""
     for by in get_args(By):
         paths = _paths(rows, program, by)
-        nodes = {path[:depth] for path in paths for depth in range(2, len(path))}
+        nodes = {path[:depth] for path in paths for depth in range(1, len(path) + 1)}
         found = next((node for node in nodes if node_key(by, _SEPARATOR.join(node)) == key), None)
         if found is not None:
-            return found[-1], rows[[path[: len(found)] == found for path in paths]]
+            return found[-1].removeprefix(_INSTRUCTION), rows[[path[: len(found)] == found for path in paths]]
     return None
 
 
@@ -210,7 +215,7 @@ def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd
     )
     by_node = nodes.groupby(["node", "parent", "label", "depth", "is_instruction"], as_index=False, sort=False)
     presence = ["in_baseline", "in_candidate"]
-    found = by_node[[*_SIDES, "width_us", "change_us"]].sum().assign(**by_node[presence].any()[presence])
+    found = by_node[[*_SIDES, "width_us"]].sum().assign(**by_node[presence].any()[presence])
     work = by_node["work"].agg(["first", "nunique"])
     return found.assign(work=work["first"].where(work["nunique"] == 1, ""))
 

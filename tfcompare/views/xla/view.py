@@ -18,7 +18,7 @@ from tfcompare.schema.hlo import COMPILING, TRACING
 from tfcompare.text import INDENT, as_code
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.advice.model import code
-from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
+from tfcompare.views.blocks import MORE, Block, Chart, Choose, Facts, FlameGraph, Opens, Section, Table, Text, later
 from tfcompare.views.columns import Shown
 from tfcompare.views.ops.figures import with_words
 from tfcompare.views.ops.shapes import instructions_with_shapes, shape_column
@@ -37,7 +37,7 @@ from tfcompare.views.xla.figures import TIME, By
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
+GROUPINGS: dict[By, str] = {"scope": "name scope", "source": "source line", "category": "category"}
 HOW_TO_COMPILE = "JAX compiles every `jit`; TensorFlow compiles a `tf.function` with `jit_compile=True`."
 KINDS_HELP = (
     "Instructions of the program that ran, by kind, with their time per execution. An instruction may be of several "
@@ -49,18 +49,17 @@ COMPILATION_HELP = (
 )
 PROGRAM_HELP = "The longest comes first. Programs are paired by name, then by contents."
 FILTER_HELP = "All words must be in an instruction's name, category, op or source; case does not matter"
-BY_CHANGE_HELP = "Size each instruction by how much its time changed instead of by its time"
 BUFFER_ADDRESS = f"{xla_memory.ADDRESS}row"
 GROUPS = "tree_"
 """The address of the table of groups."""
-TREE_PIXELS = 600
-"""The least width of the icicle and of the table beside it."""
 AS_IN_ADDRESS = "The key of its row, as in the address of the page."
 MOST_RATES = 5
 """Instructions whose FLOP rates a text names."""
 NOTHING = "Nothing was compiled during either capture."
 NOTHING_ALONE = "Nothing was compiled during the capture."
 MOST_SHAPES = 4
+FILTERED = ["hlo_op", "category", "hlo_op_candidate", *by_role("op_name"), *by_role("source")]
+"""The columns of the words of the filter."""
 _VERBS = {COMPILING: "compiled", TRACING: "traced"}
 _NUMBERS = [f"{name}_{role}" for name in ("occurrences", "total_time_us") for role in SIDES]
 
@@ -86,20 +85,14 @@ class Options:
     group: str = option(
         "", "Group of instructions", address=f"{GROUPS}row", is_in_address=True, help=f"Group. {AS_IN_ADDRESS}"
     )
-    by: By = option("category", "Group by", GROUPINGS)
-    by_change: bool = option(
-        False,
-        "Size by change",
-        when=lambda pair, _options: not (pair.is_single or pair.are_unrelated),
-        help=BY_CHANGE_HELP,
-    )
+    by: By = option("scope", "Flame graph by", GROUPINGS)
     buffer: str = option(
         "", "Buffer in the chart", address=BUFFER_ADDRESS, is_in_address=True, help=f"Buffer. {AS_IN_ADDRESS}"
     )
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
+    """The time per execution in a sentence and as figures, every instruction, and the tree of them."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
     tables = zip(pair.shown, pair.tables("hlo_ops"), strict=False)
@@ -111,18 +104,24 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         rows = partial(instructions, pair, options)
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
-        yield Choose(["filter"])
+        yield Choose(["filter", "by"])
         yield later(lambda: _every_instruction(pair, options))
-        is_compared = not (pair.is_single or pair.are_unrelated)
-        title = "Where the time changed" if is_compared else "Where the time goes"
-        yield Section(title, lambda: _times(pair, options, rows()), True, ["by", "by_change"])
-        yield later(lambda: _rates(pair, options, rows()))
-        of_program = partial(xla_memory.blocks, pair, options.program, chosen=options.buffer)
-        help_text = "As the compiler placed the program's buffers, for one execution"
-        yield Section("Memory", lambda: of_program(rows()), True, help=help_text)
-        yield later(lambda: _kinds(pair, rows()))
-        yield later(lambda: regrouped.section(pair, options.program, rows()))
-        yield later(lambda: xla_program.section(pair, options.program, rows()))
+        yield later(lambda: [_flame_graph(pair, options)])
+        yield Section(MORE, lambda: _more(pair, options, rows()))
+    else:
+        yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
+
+
+def _more(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
+    """The distance from the peaks, memory, groups and kinds of instructions, the whole program, and compilation."""
+    yield from _rates(pair, options, rows)
+    help_text = "As the compiler placed the program's buffers, for one execution"
+    memory = partial(xla_memory.blocks, pair, options.program, rows, chosen=options.buffer)
+    yield Section("Memory", memory, True, help=help_text)
+    yield _groups(pair, options)
+    yield from _kinds(pair, rows)
+    yield from regrouped.section(pair, options.program, rows)
+    yield from xla_program.section(pair, options.program, rows)
     yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
 
 
@@ -168,9 +167,8 @@ def _every_instruction(pair: Pair, options: Options) -> Iterator[Block]:
     if options.group and found is None:
         yield Text("There is no such group of instructions: all are shown.", "quiet")
     if label:
-        yield Text(f"Only instructions of {as_code(label)}", clears=f"{GROUPS}row")
-    texts = ["hlo_op", "category", "hlo_op_candidate", *by_role("op_name"), *by_role("source")]
-    chosen = largest_first(pair, schema.HLO_OPS, with_words(within, options.filter, texts))
+        yield Text(f"In {as_code(label)}", clears=f"{GROUPS}row")
+    chosen = largest_first(pair, schema.HLO_OPS, with_words(within, options.filter, FILTERED))
     chosen = instructions_with_shapes(chosen)
     names, every = (_columns(pair, rows, chosen, every=is_whole) for is_whole in (False, True))
     yield Table(
@@ -190,11 +188,12 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     """The table's columns, most important first; what could be saved only where the peaks of a device are known."""
     sides = SIDES[: len(pair.shown)]
     has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
-    names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
-    names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
-    names += by_role(TIME, CHANGE)
-    names += shape_column(chosen) if every else []
-    names += [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    terms = [] if pair.is_single or pair.are_unrelated else TERMS if every else term_columns(rows)
+    names = ["hlo_op", *(["category"] if every else [])]
+    names += ["core_type"] if chosen["core_type"].nunique() > 1 or every else []
+    names += ["host"] if chosen["host"].nunique() > 1 or every else []
+    names += by_role(TIME, CHANGE if every or not terms else CHANGE[:3])  # the ratio is the product of the terms
+    names += [*(shape_column(chosen) if every else []), *terms]
     costs = [*(["excess_us"] if has_peaks else [])]
     costs += ["flops_per_s", "bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
@@ -209,21 +208,27 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     return names if every else [*names, *shape_column(chosen)]
 
 
-def _times(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
-    """An icicle of the program's instructions by category, source line or name scope, and its groups as a table."""
-    if options.by_change and not _has_changes(rows):
-        yield Text("No instruction of this program changed its time.", "notice")
-        return
-    if pair.are_unrelated:  # the icicle is coloured by change
-        yield _groups(pair, options)
-        return
-    on = (options.program, options.by, options.by_change)
-    chart = Chart("xla_time", partial(_time, pair, options), on=on)
-    yield Beside([[chart], [_groups(pair, options)]], pixels=TREE_PIXELS)
+def _flame_graph(pair: Pair, options: Options) -> FlameGraph:
+    """The instructions of the program that have all words of the filter, as a tree; without those of SparseCores, which
+    are in no time of a program."""
 
+    def draw() -> pd.DataFrame:
+        rows = with_words(instructions(pair, options), options.filter, FILTERED)
+        return xla.with_keys(xla.time_tree(rows, options.program, options.by), options.by)
 
-def _has_changes(rows: pd.DataFrame) -> bool:
-    return bool(rows[f"{TIME}_delta"].fillna(1.0).any())
+    return FlameGraph(
+        "xla_flame",
+        f"Time per execution by {GROUPINGS[options.by]}",
+        draw,
+        TIME,
+        pair.headings,
+        per="execution",
+        on=(options.program, options.filter, options.by),
+        chooses=f"{GROUPS}row",
+        selected=options.group,
+        is_neutral=pair.are_unrelated,
+        nothing="No instruction took any time.",
+    )
 
 
 def _tree(pair: Pair, options: Options) -> pd.DataFrame:
@@ -232,11 +237,9 @@ def _tree(pair: Pair, options: Options) -> pd.DataFrame:
 
 
 def _time(pair: Pair, options: Options) -> Any:
-    rows = instructions(pair, options)
-    if rows.empty or (options.by_change and not _has_changes(rows)):
+    if instructions(pair, options).empty:
         return None
-    width = "change_us" if options.by_change else "width_us"
-    return charts.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
+    return charts.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single)
 
 
 def _groups(pair: Pair, options: Options) -> Table:

@@ -5,21 +5,10 @@ const LANE_GAP = 9;
 const SIDE_GAP = 3;
 const MOST_ROWS = 64; // of a side of a lane, as in views/timeline/lanes.py
 
-// The unit for times of a size, in µs, and its name.
-function unitOf(size) {
-  return size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : size >= 1 || size === 0 ? [1, "µs"] : [1e-3, "ns"];
-}
-
 function formatTime(us) {
   const [unit, name] = unitOf(Math.abs(us));
   const digits = Math.ceil(2 - Math.log10(Math.max(Math.abs(us) / unit, 1e-9)));
   return `${(us / unit).toFixed(Math.max(0, Math.min(digits, 3))).replace("-", "−")} ${name}`;
-}
-
-function formatDuration(us) {
-  const [unit, name] = unitOf(us);
-  const value = us / unit;
-  return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${name}`;
 }
 
 // The distance of ticks that are at least `pixels` apart: 1, 2 or 5 times a power of ten.

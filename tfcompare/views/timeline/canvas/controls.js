@@ -3,19 +3,13 @@
 const KEYS = [
   ["Drag", "move in time"], ["Ctrl + wheel, W S", "zoom"], ["A D, ← →", "move"], ["Click", "select a span, or measure a gap; double click zooms to it"],
   ["Shift + drag", "measure a range; or drag on the ruler"], ["Alt + drag", "shift the candidate"], ["N P", "next, previous pair of the lane"],
+  ["Enter, Shift + Enter", "next, previous span that was found"],
   ["F", "zoom to the selection or range"], ["Home, 0", "the compared step"], ["Esc", "clear the selection and the range"],
   ["Lane’s name", "fold, or show all of its rows"],
 ];
 
-function make(tag, parent, className = "", text = "") {
-  const made = parent.appendChild(document.createElement(tag));
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
 // Fills `bar`, `jumps` and `help`; returns a function that shows the current state. `actions`: zoom, fit, toggleIdle,
-// toggleColour, unshift, toggleHelp, jump.
+// toggleColour, unshift, nextFound, toggleHelp, jump.
 function controls(bar, jumps, help, actions) {
   const button = (text, title, action) => {
     const made = make("button", bar, "", text);
@@ -32,17 +26,23 @@ function controls(bar, jumps, help, actions) {
   const colour = button("By op type", "Colour by type of op instead of by change", actions.toggleColour);
   const shift = button("", "Undo the shift of the candidate", actions.unshift);
   button("?", "Keys", actions.toggleHelp);
+  const foundBefore = button("‹", "Previous span that was found (Shift + Enter)", () => actions.nextFound(-1));
+  const foundCount = make("span", bar, "found");
+  const foundNext = button("›", "Next span that was found (Enter)", () => actions.nextFound(1));
   const grid = make("div", help);
   for (const pair of KEYS) for (const text of pair) make("span", grid, "", text);
   const legend = make("div", bar, "legend");
   let shownJumps = "";
 
   return (data, view, colours) => {
-    const isPair = data.letters.length > 1;
+    const isPair = data.is_compared;
     const idleLanes = data.lanes.filter((lane) => lane.idle).length;
     idle.hidden = !idleLanes;
     idle.textContent = `Idle lanes (${idleLanes})`;
     idle.setAttribute("aria-pressed", String(view.all));
+    foundCount.textContent = matchText(data.matches, data.selected ?? []);
+    foundCount.hidden = data.find === "";
+    foundBefore.hidden = foundNext.hidden = !data.matches.id.length;
     colour.hidden = !isPair;
     colour.setAttribute("aria-pressed", String(view.colour === "type"));
     shift.hidden = !view.shift;
@@ -58,7 +58,8 @@ function showJumps(row, jumps, jump) {
   row.hidden = !jumps.length;
   row.textContent = "Go to";
   for (const one of jumps) {
-    const button = make("button", row, "", one.text);
+    const button = make("button", row);
+    addName(button, one.text);
     button.type = "button";
     button.title = one.title;
     button.addEventListener("click", () => jump(one));
@@ -82,16 +83,4 @@ function typeLegend(data, colours) {
 function paleLegend(data, colours) {
   const title = "Several short spans, drawn as one: the paler, the less of the time they run. Zoom in to see each";
   return data.spans.count.some((count) => count > 1) ? [[`linear-gradient(90deg, ${colours.shades[0][SHADES]}, ${colours.back})`, "several, with gaps", title]] : [];
-}
-
-// Entries of [colour, text, title]; no colour for the hatching of spans that only one run has.
-function legendOf(entries) {
-  return entries.map(([colour, text, title = ""]) => {
-    const entry = document.createElement("span");
-    entry.title = title;
-    const mark = make("i", entry, colour ? "" : "alone");
-    if (colour) mark.style.background = colour;
-    entry.append(text);
-    return entry;
-  });
 }

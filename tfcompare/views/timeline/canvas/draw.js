@@ -1,74 +1,17 @@
 // Draws the lanes on a canvas. Names are drawn as text only, never as HTML.
 
-const BETTER = [43, 123, 214]; // the colours of changes in all charts
-const WORSE = [221, 107, 0];
 const KINDS = ["#4C78A8", "#B279A2", "#72B7B2", "#E0A030", "#54A24B", "#9D755D", "#D67195", "#7B6FD0"];
 const LIGHT_KINDS = new Set(["#72B7B2", "#E0A030", "#54A24B", "#B279A2", "#D67195"]); // white on these has too little contrast
-const UNCHANGED = 0.07; // log2: changes of less than 5 % are not coloured
-const MOST_CHANGE = 1; // log2: twice as fast or slow has the full colour
-const SHADES = 10;
 
-function theme(element) {
-  const style = getComputedStyle(element);
-  const of = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-  const canvas = document.createElement("canvas").getContext("2d");
-  canvas.fillStyle = of("--st-background-color", "#ffffff");
-  const back = /^#(..)(..)(..)/.exec(canvas.fillStyle)?.slice(1).map((part) => parseInt(part, 16)) ?? [255, 255, 255];
-  const isDark = back[0] + back[1] + back[2] < 384;
-  const grey = isDark ? [86, 97, 112] : [176, 186, 198];
-  return {
-    isDark,
-    font: of("--st-font", "sans-serif"),
-    text: of("--st-text-color", isDark ? "#e6eaf0" : "#1b2430"),
-    back: of("--st-background-color", "#ffffff"),
-    band: of("--st-secondary-background-color", "#f3f5f8"),
-    border: of("--st-border-color", "#d8dee6"),
-    primary: of("--st-primary-color", "#1f66b5"),
-    neutral: isDark ? "#39424e" : "#dfe4ea",
-    alone: isDark ? "#4a5361" : "#ccd3db",
-    shades: [-1, 1].map((sign) => Array.from({ length: SHADES + 1 }, (_, i) => mixColours(grey, sign < 0 ? BETTER : WORSE, i / SHADES))),
-    hatch: hatch(isDark ? "#aab4c0" : "#66717f"),
-  };
-}
-
-function mixColours(from, to, share) {
-  return `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * share)).join(",")})`;
-}
-
-function hatch(colour) {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const context = tile.getContext("2d");
-  context.strokeStyle = colour;
-  context.lineWidth = 1.2;
-  context.beginPath();
-  for (const x of [-3, 3, 9]) {
-    context.moveTo(x, 6);
-    context.lineTo(x + 6, 0);
-  }
-  context.stroke();
-  return context.createPattern(tile, "repeat");
-}
-
-// Sizes a canvas in CSS pixels, sharp on any screen; returns its context, cleared.
-function prepare(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
-  const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
-  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return context;
+// Whether a span is compared with others: its partner, or all kernels of its op.
+function hasChange(spans, i) {
+  return spans.status[i] === 1 || spans.status[i] === 3;
 }
 
 function colourOf(spans, i, look, colours) {
   if (look.colour === "type") return spans.kind[i] < KINDS.length ? KINDS[spans.kind[i]] : colours.neutral;
-  if (spans.status[i] !== 1) return spans.status[i] === 2 ? colours.alone : colours.neutral;
-  const change = spans.change[i];
-  const share = Math.min(Math.abs(change), MOST_CHANGE) / MOST_CHANGE;
-  return colours.shades[change < 0 ? 0 : 1][Math.abs(change) < UNCHANGED ? 0 : Math.max(2, Math.round(share * SHADES))];
+  if (!hasChange(spans, i)) return spans.status[i] === 2 ? colours.alone : colours.neutral;
+  return shadeOf(spans.change[i], colours);
 }
 
 // Where a span is on the canvas: left, top, width; null if its lane or row is not shown.
@@ -145,7 +88,7 @@ function drawName(context, name, spans, i, box, width, scale, colours, look) {
   if (letters < 4) return;
   const text = spans.count[i] > 1 ? `${spans.count[i]} × ${name}` : name;
   const kind = look.colour === "type" ? KINDS[spans.kind[i]] : undefined;
-  const isStrong = look.colour !== "type" && spans.status[i] === 1 && Math.abs(spans.change[i]) > 0.45;
+  const isStrong = look.colour !== "type" && hasChange(spans, i) && Math.abs(spans.change[i]) > 0.45;
   context.fillStyle = kind ? (LIGHT_KINDS.has(kind) ? "#1b2430" : "#ffffff") : isStrong ? "#ffffff" : colours.text;
   context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, from, box.y + ROW / 2);
 }

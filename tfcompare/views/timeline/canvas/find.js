@@ -1,4 +1,4 @@
-// Which span, gap or pair is at a place.
+// Which span, gap or pair is at a place, and which span that was found is the next.
 
 // Spans by lane, side and row, in the order of their start, to find the one at a point.
 function indexSpans(spans) {
@@ -77,4 +77,26 @@ function nextPair(data, lanes, view, direction) {
   const top = (i) => lanes.of.get(spans.lane[i])?.top;
   const isSooner = (i, best) => (top(i) - top(best) || (spans.start[i] - spans.start[best]) * direction) < 0;
   return (differing.length ? differing : among).reduce((best, i) => (best < 0 || isSooner(i, best) ? i : best), -1);
+}
+
+// The position of the selected span among the spans that were found (`matches`, by their start); −1 for none.
+function matchOf(matches, selected) {
+  return matches.id.findIndex((id, i) => selected.some((one) => one.id === id && one.side === matches.side[i]));
+}
+
+// The position of the next or previous span that was found, after the last one comes the first; without a selected one,
+// the first that begins after a time, or the last before it. −1 if nothing was found.
+function nextMatch(matches, selected, after, direction) {
+  const count = matches.id.length;
+  const here = matchOf(matches, selected);
+  if (!count || here >= 0) return count ? (here + direction + count) % count : -1;
+  const later = matches.start.findIndex((start) => start >= after);
+  const first = later < 0 ? count : later;
+  return direction > 0 ? first % count : (first - 1 + count) % count;
+}
+
+function matchText(matches, selected) {
+  const here = matchOf(matches, selected);
+  const count = matches.id.length.toLocaleString("en");
+  return here < 0 ? `${count} found` : `${(here + 1).toLocaleString("en")} of ${count}`;
 }

@@ -4,8 +4,10 @@
 //
 // `data` is what `tools.timeline.drawing.drawing` returns, with plain or typed arrays for the columns of `spans` and
 // `drift`, and with `letters` (names of the sides), `marks` (a letter or digit beside the lanes of each), `colours` (of
-// each side), `home` (the window to begin with), `selected` (places as returned by `selected.drawn_selection`), `said` (the selection in words), `find` (the text that marks spans) and
-// `token`, which changes with time 0 and the compared steps, and `jumps` (buttons: `text`, `title`, `side` and `id` of a
+// each side), `home` (the window to begin with), `selected` (places as returned by `selected.drawn_selection`), `said`
+// (the selection in words), `details` and `ranged` (of the selected span and of the range, as `dock.js` shows them; absent
+// without a panel), `find` (the text that marks spans), `matches` (the spans of the compared step that have it, as columns
+// `start`, `duration`, `side`, `id`) and `token`, which changes with time 0 and the compared steps, and `jumps` (buttons: `text`, `title`, `side` and `id` of a
 // span, −1 for none, and the `window` to show). `state` has `view` ([from, to] in µs, or null for home), `range` (the same,
 // or null), `colour` ("change" or "type"), `shift` (µs), `all` (show idle lanes), `opened` and `folded` (lanes), and
 // `compact` for a small one. `onChange(name, value)` tells of what the user did: `view` ({ window, width, shift,
@@ -16,6 +18,8 @@ const RULER = 22;
 const DRIFT = 58;
 const MAP = 30;
 const SETTLED_MS = 80;
+const DOCKED = 900; // pixels; the panel of a narrower drawing is below the lanes
+const LEAST_FOUND = 6; // pixels; a span that was found is drawn at least as wide
 
 export function mount(element, data, state, onChange) {
   const root = make("div", element, `timeline${state.compact ? " compact" : ""}`);
@@ -24,9 +28,11 @@ export function mount(element, data, state, onChange) {
   root.setAttribute("aria-label", "Timeline. Press ? for keys.");
   const bar = make("div", root, "bar");
   const jumps = make("div", root, "jumps");
-  const map = make("canvas", root, "map");
-  const head = make("canvas", root, "head");
-  const scroll = make("div", root, "lanes");
+  const main = make("div", root, "main");
+  const map = make("canvas", main, "map");
+  const head = make("canvas", main, "head");
+  const scroll = make("div", main, "lanes");
+  const dock = make("div", root, "dock");
   const canvas = make("canvas", scroll);
   const spacer = make("div", scroll);
   const tip = make("div", root, "tip");
@@ -37,12 +43,13 @@ export function mount(element, data, state, onChange) {
   map.hidden = Boolean(state.compact);
 
   const view = { from: 0, to: 1, range: null, shift: 0, all: false, colour: "change", opened: new Set(), folded: new Set() };
-  let [spansIndex, lanes, colours, hover, pending, settled, isHidden] = [null, null, null, -1, 0, 0, false];
+  let [spansIndex, lanes, colours, hover, pending, settled, isHidden, quick] = [null, null, null, -1, 0, 0, false, ""];
   const showControls = controls(bar, jumps, help, {
     zoom, fit, jump,
     toggleIdle: () => change("all", !view.all),
     toggleColour: () => change("colour", view.colour === "type" ? "change" : "type"),
     unshift: () => shiftBy(0),
+    nextFound,
     toggleHelp: () => (help.hidden = !help.hidden),
   });
 
@@ -58,7 +65,7 @@ export function mount(element, data, state, onChange) {
 
   function scale() {
     const left = root.clientWidth < 560 ? 92 : 172;
-    const width = Math.max(root.clientWidth - left, 50);
+    const width = Math.max(main.clientWidth - left, 50);
     const usPerPixel = (view.to - view.from) / width;
     return { left, width, usPerPixel, x: (time) => left + (time - view.from) / usPerPixel, time: (x) => view.from + (x - left) * usPerPixel };
   }
@@ -72,9 +79,11 @@ export function mount(element, data, state, onChange) {
     if (!root.isConnected) destroy(); // the page was left
     if (!root.isConnected || !root.clientWidth) return;
     const began = performance.now();
+    root.classList.toggle("docked", Boolean(data.details) && !state.compact && root.clientWidth >= DOCKED);
+    showDock(dock, data, quick, Boolean(state.compact));
     colours = theme(root);
     const now = scale();
-    const hasDrift = data.letters.length > 1;
+    const hasDrift = data.is_compared;
     if (!map.hidden) drawMap(map, { data, view, scale: now, colours, height: MAP });
     drawHead(head, { data, view, scale: now, colours, ruler: RULER, drift: hasDrift ? DRIFT : 0 });
     lanes = placeLanes(data, view);
@@ -83,7 +92,7 @@ export function mount(element, data, state, onChange) {
     const context = prepare(canvas, now.left + now.width, height);
     drawLanes(context, {
       data, index: spansIndex, lanes, view, scale: now, colours, top: scroll.scrollTop, height, hover,
-      look: { colour: data.letters.length > 1 ? view.colour : "type", find: data.find },
+      look: { colour: data.is_compared ? view.colour : "type", find: data.find },
     });
     showControls(data, view, colours);
     if (isHidden) scrollToSelected();
@@ -154,6 +163,8 @@ export function mount(element, data, state, onChange) {
     help.hidden = true;
     if (view.range) change("range", null);
     if (data.selected?.length) onChange("selected", null);
+    data.selected = [];
+    redraw();
   }
 
   // Where a point of the lanes is: lane, side, row and time; `onLabel` on the names at the left.
@@ -184,7 +195,31 @@ export function mount(element, data, state, onChange) {
     const { spans } = data;
     if (i < 0) return onChange("selected", null);
     if (spans.count[i] > 1) return look(spans.start[i] - spans.duration[i] * 0.2, spans.start[i] + spans.duration[i] * 1.2);
-    return onChange("selected", { side: spans.side[i], id: spans.id[i] });
+    return choose(spans.side[i], spans.id[i]);
+  }
+
+  // Marks a span at once; its partner, launch and details follow.
+  function choose(side, id) {
+    const i = spansIndex.byId.get(id * 2 + side) ?? -1;
+    const { spans } = data;
+    quick = i < 0 ? "" : describe(data, i);
+    if (i >= 0) data.selected = [{ side, id, lane: spans.lane[i], row: spans.row[i], start: spans.start[i], duration: spans.duration[i], launch: null }];
+    onChange("selected", { side, id });
+    redraw();
+  }
+
+  // Selects and shows the next or previous span that was found.
+  function nextFound(direction) {
+    const { matches } = data;
+    const i = nextMatch(matches, data.selected ?? [], view.from, direction);
+    if (i < 0) return;
+    const [start, duration] = [matches.start[i], matches.duration[i]];
+    choose(matches.side[i], matches.id[i]);
+    const length = Math.min(view.to - view.from, (duration * scale().width) / LEAST_FOUND || Infinity);
+    if (length < view.to - view.from || start < view.from || start + duration > view.to) {
+      const middle = start + duration / 2;
+      look(middle - length / 2, middle + length / 2);
+    }
   }
 
   // Selects the next or the previous pair.
@@ -199,7 +234,7 @@ export function mount(element, data, state, onChange) {
 
   // Shows a window, and selects a span in it, if any.
   function jump({ side, id, window: [from, to] }) {
-    if (id >= 0) onChange("selected", { side, id });
+    if (id >= 0) choose(side, id);
     look(from, to);
   }
 
@@ -213,15 +248,7 @@ export function mount(element, data, state, onChange) {
     settle(0);
   }
 
-  function showTip(event, text) {
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    const box = root.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    tip.style.left = `${Math.min(x + 14, Math.max(box.width - tip.offsetWidth - 8, 4))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > box.height ? Math.max(y - tip.offsetHeight - 10, 2) : y + 18}px`;
-  }
+  const showTip = (event, text) => showBeside(event, root, tip, text);
 
   function hoverSpan(event, point) {
     hover = point ? spanUnder(point) : -1;
@@ -290,7 +317,7 @@ export function mount(element, data, state, onChange) {
       else select(i);
     },
     hover: hoverSpan,
-    hoverHead: (event) => showTip(event, data.letters.length > 1 ? describeDrift(data, at(event)) : ""),
+    hoverHead: (event) => showTip(event, data.is_compared ? describeDrift(data, at(event)) : ""),
     scrollTop(top) {
       if (top !== undefined) scroll.scrollTop = top;
       return scroll.scrollTop;
@@ -328,24 +355,23 @@ export function mount(element, data, state, onChange) {
   });
 
   listenToKeys(root, {
-    zoom, pan, walk, fit, clear, fitChosen,
+    zoom, pan, walk, nextFound, fit, clear, fitChosen,
     timeAt: (event) => scale().time(event.clientX - root.getBoundingClientRect().left),
     share: (pixels) => pixels / scale().width,
     scrollBy: (pixels) => scroll.scrollBy(0, pixels),
     toggleHelp: () => (help.hidden = !help.hidden),
   });
 
-  const sizes = new ResizeObserver(redraw);
-  sizes.observe(root);
-  const themes = new MutationObserver(redraw);
-  themes.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "style", "data-theme"] });
+  const unwatch = watchLook(root, redraw);
 
   function update(next, nextState) {
     const isFirst = !spansIndex;
     const isNew = isFirst || next.token !== data.token;
     const isFound = next.find !== "" && (isNew || next.find !== data.find);
-    const chosen = (of) => (of.selected ?? []).map(({ side, id }) => `${side}:${id}`).join();
-    if (next.selected?.length && (isFirst || chosen(next) !== chosen(data))) isHidden = true;
+    const chosen = (next.selected ?? []).map(({ side, id }) => `${side}:${id}`).join();
+    if (chosen && root.dataset.chosen !== chosen) isHidden = true;
+    root.dataset.chosen = chosen;
+    quick = "";
     const wasHome = !isFirst && isHome();
     data = next;
     spansIndex = indexSpans(data.spans);
@@ -358,14 +384,14 @@ export function mount(element, data, state, onChange) {
     } else if (wasHome) [view.from, view.to] = data.home;
     draw();
     if (isFound) scrollToFound();
+    if (isFound && !isFirst) root.focus({ preventScroll: true }); // so that Enter leads to the next one
     if (isNew && (!isHome() || Math.abs(scale().width - nextState.width) > 40)) settle(0);
   }
 
   function destroy() {
     clearTimeout(settled);
     cancelAnimationFrame(pending);
-    sizes.disconnect();
-    themes.disconnect();
+    unwatch();
     root.remove();
   }
 

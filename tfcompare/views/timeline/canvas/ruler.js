@@ -19,6 +19,22 @@ function drawHead(canvas, { data, view, scale, colours, drift, ruler }) {
   }
   if (drift) drawDrift(context, data, scale, colours, ruler, drift, width);
   drawRange(context, view, scale, colours, 0, height);
+  if (view.range) drawRangeLabel(context, data, view.range, scale, colours, ruler);
+}
+
+// How long the measured range is, and, once it is known, what each side does in it.
+function drawRangeLabel(context, { ranged }, [from, to], scale, colours, ruler) {
+  const isKnown = ranged && Math.abs(ranged.range[0] - from) + Math.abs(ranged.range[1] - to) < 1e-3 * (to - from);
+  const right = scale.left + scale.width;
+  const whole = isKnown ? ranged.text : formatDuration(to - from);
+  const text = context.measureText(whole).width + 12 < scale.width ? whole : formatDuration(to - from);
+  const width = context.measureText(text).width + 12;
+  const middle = (scale.x(from) + scale.x(to)) / 2 - width / 2;
+  const x = Math.min(Math.max(middle, scale.left), right - width);
+  context.fillStyle = colours.primary;
+  context.fillRect(x, 1, width, ruler - 4);
+  context.fillStyle = colours.back;
+  context.fillText(text, x + 6, ruler / 2 - 1);
 }
 
 function drawDrift(context, data, scale, colours, top, height, width) {

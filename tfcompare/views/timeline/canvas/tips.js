@@ -1,14 +1,5 @@
 // The text beside the pointer.
 
-const MOST_LETTERS = 120;
-
-// A name cut in its middle: its end tells most.
-function shortenName(name) {
-  if (name.length <= MOST_LETTERS) return name;
-  const head = Math.floor(MOST_LETTERS / 3);
-  return `${name.slice(0, head)}…${name.slice(name.length - (MOST_LETTERS - 1 - head))}`;
-}
-
 // What the pointer is on, in lines of text.
 function describe(data, i) {
   const { spans } = data;
@@ -71,6 +62,7 @@ function describeChange(data, i, isOne) {
   if (spans.status[i] === 2) return `only in ${own}`;
   if (spans.status[i] === 0) return "not compared";
   const ratio = 2 ** spans.change[i];
+  if (spans.status[i] === 3) return `other kernels of this op in ${other}: all together, ${data.letters[1]} takes ${ratio.toFixed(2)}×`;
   if (!isOne) return `${data.letters[1]} takes ${ratio.toFixed(2)}× the time of ${data.letters[0]}`;
   const partner = (spans.duration[i] / data.scales[spans.side[i]]) * (spans.side[i] ? 1 / ratio : ratio);
   return `in ${other}: ${formatDuration(partner)}; ${data.letters[1]} takes ${ratio.toFixed(2)}×`;

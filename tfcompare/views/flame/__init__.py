@@ -1,0 +1,1 @@
+"""The flame graph: a tree of times on both sides as bars below bars, coloured by the change."""
