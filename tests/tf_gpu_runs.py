@@ -280,8 +280,8 @@ def in_order(events: list[Event]) -> list[Event]:
 
 def write(folder: Path) -> dict[str, Path]:
     """Write both runs into the folder; gives the logdir of each by its name."""
-    for name, filters in FILTERS.items():
-        file = folder / name / "plugins" / "profile" / "2026_11_20_11_30_00" / "localhost.xplane.pb"
+    for minute, (name, filters) in enumerate(FILTERS.items(), 30):
+        file = folder / name / "plugins" / "profile" / f"2026_11_20_11_{minute}_00" / "localhost.xplane.pb"
         file.parent.mkdir(parents=True)
         file.write_bytes(profile(*filters))
     return {name: folder / name for name in FILTERS}

@@ -112,15 +112,15 @@ def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
 
 
 def test_runs_of_another_device_are_not_compared_and_can_be_filtered(home: AppTest) -> None:
-    with settings.override(Settings(places=(SAMPLES / "autoencoder", SAMPLES / "autoencoder_gpu" / "h100_16_8"))):
+    with settings.override(Settings(places=(SAMPLES / "autoencoder", run_path("gpu_filters_16_8").parent))):
         home.query_params["baseline"] = "filters_512_128"
         home.run()
         home.run()  # the runs have been read
         assert {name for name, change in changes(home).items() if change} == {*SAMPLE_RUNS} - {"filters_16_8_again"}
         home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
-        assert table(home)["device"] == ["CPU", "GPU"]
-        home.text_input(key=home_filters.TEXT).set_value("run-2").run()
-        assert table(home)["name"] == ["filters_512_128", "h100_16_8_run-2"]
+        assert table(home)["device"] == ["CPU", "GPU", "GPU"]
+        home.text_input(key=home_filters.TEXT).set_value("gpu_filters_16").run()
+        assert table(home)["name"] == ["filters_512_128", "gpu_filters_16_8"]
 
 
 def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
@@ -266,8 +266,8 @@ def test_names_that_would_read_alike_are_not_cut_in_their_middle(tmp_path: Path)
         files(tmp_path / name / "plugins" / "profile" / STAMPS[0], a=profile(0.0))
     found_programs = [(run,) for run in find_runs(tmp_path)]
     shown = rows_of(found_programs, Selection(), set())
-    rows = home_runs.rows(by_row(listing([one for (one,) in found_programs], {}), shown), shown, Selection(), UTC, 17)
-    assert set(rows["name"]) == names
+    table = home_runs.rows(by_row(listing([one for (one,) in found_programs], {}), shown), shown, Selection(), UTC, 17)
+    assert set(table["name"]) == names
 
 
 def test_no_column_is_lost_on_a_narrow_page() -> None:

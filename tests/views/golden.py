@@ -18,7 +18,7 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.render import terminal
 from tfcompare.render.shown import Shown
 from tfcompare.views import NAMES
-from tfcompare.views.blocks import Beside, Block, Chart, FlameGraph, Section
+from tfcompare.views.blocks import Beside, Block, Chart, Section
 from tfcompare.views.caveats import caveats
 from tfcompare.views.xla.figures import node_key
 
@@ -28,7 +28,7 @@ WIDTH = 120
 ROWS = 5
 PAIRS = {
     "cpu": ("filters_512_128", "filters_16_8"),
-    "gpu": ("filters_512_128_simulated", "filters_16_8_simulated"),
+    "gpu": ("h100_512_128", "h100_16_8"),
     "xla": ("jax_filters_128_32", "jax_filters_16_8"),
     "workers": ("workers_balanced", "workers_slow_input"),
     "alone": ("filters_16_8",),
@@ -51,14 +51,13 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"scope": "Host/autoencoder_1/image_1"}),
-        ("cpu", {"scope": "Host/autoencoder_1", "by": "op_type"}),
+        ("cpu", {"shares": True}),
     ],
     "kernel_stats": [
-        ("gpu", {"by": "kernel_name"}),
+        ("gpu", {"by": "op_name"}),
         ("gpu", {"by": "kernel_and_op"}),
         ("gpu", {"by": "launch"}),
-        ("gpu", {"filter": "igemm TRANSPOSE", "by": "kernel_and_op"}),
+        ("gpu", {"filter": "cudnn WGRAD", "by": "kernel_and_op"}),
         ("gpu", {"filter": "no*such`kernel"}),
         ("gpu", {"per_launch": True}),
         ("gpu", {"changes": "launches"}),
@@ -87,7 +86,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"step_a": "14", "find": "conv2d"}),
         ("cpu", {"step_b": "20"}),
         ("cpu", {"at": "1:60886.291:436.371"}),
-        ("gpu", {"align": "autoencoder_1/image_1/convolution"}),
+        ("gpu", {"align": "jit(train_step)/transpose(jvp(decoder_outer))/conv_general_dilated"}),
         ("gpu", {"range": "0:500"}),
         ("workers", {"timeline_host": "worker2 (B)"}),
         ("workers", {"timeline_host": "worker0 (B)", "timeline_beside": "worker1 (B)"}),
@@ -119,7 +118,7 @@ IN_OTHER_TESTS = {
     "memory": {"memory", "memory_baseline", "memory_candidate"},
     "tf_data": {"pipeline"},
     "timeline": {"stretch"},
-    "xla": {"program", "buffer"},
+    "xla": {"program", "by_change", "buffer"},
     "hosts": {"by", "every_host", "one_host"},
 }
 """The options that no sample has, or of which no text depends."""
@@ -166,7 +165,6 @@ def parts(pair: str, name: str, *options: tuple[str, Any]) -> list[str]:
     blocks = list(_made(Shown.of(comparison, name, **dict(options))._of_pair(first, every=False)))
     figures = ((chart.name, chart.draw()) for chart in of_kind(flat(blocks), Chart))
     drawn = [f"[{chart}] {about(figure)}" for chart, figure in figures if figure is not None]
-    drawn += [f"[{graph.name}] {graph.title}; {len(graph.draw())} nodes" for graph in of_kind(flat(blocks), FlameGraph)]
     return [*terminal.as_lines(blocks, WIDTH, ROWS).split("\n\n"), *drawn]
 
 

@@ -136,7 +136,7 @@ CHANGED = {
     "everything 1.6 times (GPU)": partial(slowed, "h100_512_128_run-2", "h100_512_128_run-3", 1.6),
 }
 OTHER_WORK = {
-    "512 to 16 filters (simulated GPU)": partial(of_names, "filters_512_128_simulated", "filters_16_8_simulated"),
+    "512 to 16 filters (TensorFlow, GPU)": partial(of_names, "gpu_filters_512_128", "gpu_filters_16_8"),
     "128 to 16 filters (TensorFlow, XLA)": partial(of_names, "tensorflow_filters_128_32", "tensorflow_filters_16_8"),
     "128 to 16 filters (JAX, XLA)": partial(of_names, "jax_filters_128_32", "jax_filters_16_8"),
     "one worker reads slowly": partial(of_names, "workers_balanced", "workers_slow_input"),

@@ -76,7 +76,7 @@ def test_kernels_are_grouped_by_op_where_less_than_half_of_the_time_has_a_counte
     assert cards(pair)["Time with a counterpart"] == pytest.approx(1)
     assert table(pair, by="kernel_name").names[0] == "kernel_name"
     assert why not in texts(VIEW, pair, by="kernel_name")
-    assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.230, abs=5e-4)
+    assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.2304, abs=5e-4)
     for other in (pair_of(TF_GPU[0], TF_GPU[0]), pair_of(TF_GPU[0])):
         assert table(other).names[0] == "kernel_name"
 
