@@ -164,9 +164,9 @@ def test_runs_without_steps(tmp_path: Path) -> None:
         "the host event that begins each step (“Steps begin with” in the sidebar, --step-marker on the command line).",
         "Key figures | Run",
         "Host op time per run | 2.00 ms",
-        "The peak memory is unknown: no allocations were recorded.",
         "Longest ops on the host, self time per run | Type | Time | Share",
         "a/b | MatMul | 2.00 ms | 100 %",
+        "The peak memory is unknown: no allocations were recorded.",
     ]
     shown = lines(compare(ours, theirs))
     assert shown[0] == "No step markers in a and b, so step times cannot be compared"
@@ -176,7 +176,7 @@ def test_runs_without_steps(tmp_path: Path) -> None:
 
 def test_a_profile_without_ops(tmp_path: Path) -> None:
     run = recorded(tmp_path, "a", space(plane("/host:CPU", line("python", event("idle", 0, 10), id=1))))
-    assert lines(compare(run))[-1] == "The profile has no ops."
+    assert "The profile has no ops." in lines(compare(run))
 
 
 HOSTILE = (

@@ -129,15 +129,19 @@ def check(page: AppTest, blocks: list[Block]) -> None:
     words = said(page)
     for text in [*of_kind(blocks, Text), *of_kind(blocks, Links)]:
         assert text.text in words
+    helps = "\n".join(one.help for one in page.markdown)
     for verdict in of_kind(blocks, Verdict):
-        assert verdict.headline in words and " ".join(verdict.basis) in words
+        assert verdict.headline in words and verdict.note in words
+        assert all(one in helps for one in verdict.behind)
     for row in [row for block in of_kind(blocks, Judgements) for row in block.rows]:
         assert f"{as_markdown(row.name)} :" in words
     for line, _ in [item for block in of_kind(blocks, Items) for item in block.items[:MOST_ITEMS]]:
         assert line.replace(" %", f"{NO_BREAK}%") in words
     for facts in of_kind(blocks, Facts):
         assert facts.header[0] in words
-    for figure in [figure for block in of_kind(blocks, Cards) for figure in block.figures]:
+    for block in of_kind(blocks, Cards):
+        assert not block.others or block.facts.header[0] in words
+    for figure in [figure for block in of_kind(blocks, Cards) for figure in block.first]:
         assert (figure.label, value_text(figure, figure.candidate)) in [(one.label, one.value) for one in page.metric]
     frames = [table(page, position) for position in range(len(page.dataframe))]
     on_page = [(list(frame.columns), frame.iloc[:, 0].tolist()) for frame in frames]

@@ -416,4 +416,4 @@ def test_a_timeline_whose_profile_has_gone_is_a_sentence_and_the_other_pages_sta
         found.files[0].path.unlink()
         assert ["cannot be opened" in error.value for error in shown(timeline).error] == [True]
         assert any(text.value.startswith("No timeline: ") for text in shown(overview).caption)
-        assert "Largest idle gap" in [title.value for title in overview.subheader]
+        assert "What to try next" in [title.value for title in overview.subheader]

@@ -68,7 +68,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     why = pair.cached("why", lambda: list(answer.why(pair)))
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
     beside: list[Block] = [Section("What to try next", advice, is_open=True)]
-    if places := [] if pair.is_single else pair.cached("places", lambda: list(answer.places(pair))[:1]):
+    if places := [] if pair.is_single else pair.cached("first place", lambda: list(answer.places(pair))[:1]):
         beside.append(Links(places))  # to the place of the largest part of the change
     yield from [Beside([why, beside])] if why else beside
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
