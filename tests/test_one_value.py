@@ -247,7 +247,8 @@ def test_the_step_time(of: Surfaces, monkeypatch: pytest.MonkeyPatch) -> None:
     assert " → ".join(texts) in charts["waterfall"].draw().layout.title.text
     assert charts["waterfall"].facts is not None
     assert times_in(charts["waterfall"].facts, "Total", slice(1, 3)) == list(texts)
-    assert changes(home, found[0].id, before / 1e3) == ["baseline", short_change(before, after)]
+    shown = rows_of([(one,) for one in found], Selection(), set())
+    assert changes(home, shown, [found[0].id], before / 1e3) == ["baseline", short_change(before, after)]
     said: list[str] = []
     for name in ("markdown", "caption"):
         monkeypatch.setattr(home_page.st, name, said.append)

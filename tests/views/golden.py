@@ -51,7 +51,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"shares": True}),
+        ("cpu", {"scope": "Host/sequential"}),
     ],
     "kernel_stats": [
         ("gpu", {"by": "op_name"}),
