@@ -51,7 +51,7 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cpu", {"idle": True}),
         ("cpu", {"per_occurrence": True}),
         ("gpu", {"part": "kernel_launch_us"}),
-        ("cpu", {"scope": "Host/sequential"}),
+        ("cpu", {"scope": "Host/gradient_tape"}),
     ],
     "kernel_stats": [
         ("gpu", {"by": "op_name"}),
