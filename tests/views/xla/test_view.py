@@ -13,8 +13,9 @@ from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.render import html, markdown, terminal
+from tfcompare.render.document import Report
 from tfcompare.schema import SIDES
-from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Report, Section, Table, Text
+from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Section, Table, Text
 from tfcompare.views.columns import as_shown
 from tfcompare.views.xla.figures import node_key
 from tfcompare.views.xla.instruction import details, instruction_key
