@@ -111,7 +111,7 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The self time in a sentence and as figures, every op, and the tree of their name scopes."""
+    """The self time in a sentence and as figures, the tree of name scopes, and every op."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
         if pair.diff().empty:
@@ -119,10 +119,10 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield cached_section(pair, "op_stats", _answer)
     yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_flame_graph(pair, options)])  # above the table, which gets shorter where a bar is clicked
     yield later(lambda: _every_op(pair, rows(), options))
     if not pair.is_single:
         yield Live("manual_pairs")  # those that were made, if any
-    yield later(lambda: [_flame_graph(pair, options)])
     yield Section(MORE, lambda: _more(pair, rows(), options))
 
 
