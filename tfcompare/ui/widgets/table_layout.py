@@ -97,7 +97,7 @@ def layout(
     first, *others = columns
     pixels = {column.name: _pixels(frame, column, formats, sorted_by) for column in others}
     least, most = NAME_PIXELS
-    most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
+    most = min(most, _pixels(frame, replace(first, letters=most, is_name=True), formats, sorted_by))
     room = page_pixels - MARKER_PIXELS
     texts = [column.name for column in others if column.format == "text"]
     if texts:
@@ -145,6 +145,10 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         cells = frame[column.name].dropna().astype("str").drop_duplicates()
         longest = cells[cells.str.len().nlargest(MOST_MEASURED).index]
         widest = max(map(letters_of, [LONGEST_WORDS.get(column.name, ""), *longest]))
+        if column.is_name:  # which `Layout.letters` cuts by their number of letters
+            widest = (
+                max(widest, longest.str.len().max() * NAME_LETTER_PIXELS / LETTER_PIXELS) if len(longest) else widest
+            )
         letters = max(letters, min(widest, column.letters))
     elif column.format == "factor":
         values = frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
