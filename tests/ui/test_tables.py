@@ -176,6 +176,8 @@ def test_a_narrow_page_shows_the_figures_of_a_run_alone_first_after_the_step_of_
     names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]
     columns = figures_first(columns_of(names, schema.HOSTS))
     assert [column.name for column in columns] == ["host", *names[2:], "device"]
+    columns = figures_first(columns_of(["op_name", "op_type", "host", f"{samples.METRIC}_baseline"]))
+    assert [column.name for column in columns][1] == "host", "ops of several hosts have the same names"
 
 
 def test_a_querys_columns_stay_in_its_order():

@@ -79,9 +79,10 @@ class Layout:
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The column order on a narrow page: the first column, then the figures and a step's number, then all others."""
+    """The column order on a narrow page: the first column, then the figures with the host and the step's number, which
+    tell rows of one name apart, then all others."""
     first, *others = columns
-    return [first, *sorted(others, key=lambda column: not (column.is_figure or column.name == "step"))]
+    return [first, *sorted(others, key=lambda column: not (column.is_figure or column.name in ("host", "step")))]
 
 
 def layout(
@@ -116,10 +117,11 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
     figures = [wide.pixels[column.name] for column in others if column.is_figure][:FIGURES_IN_VIEW]
+    host = sum(wide.pixels[column.name] for column in others if column.name == "host")
     if first.format != "text" or not figures:
         return wide
     least, most = NARROW_NAME_PIXELS
-    left = NARROW_PAGE_PIXELS - MARKER_PIXELS - sum(figures)
+    left = NARROW_PAGE_PIXELS - MARKER_PIXELS - host - sum(figures)
     name = min(max(left, least), most, wide.pixels[first.name])
     return replace(wide, pixels=wide.pixels | {first.name: name}, pinned=(first.name,))
 
