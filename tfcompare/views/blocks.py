@@ -127,8 +127,8 @@ class Facts:
 class Cards:
     """Key figures of the sides that are called `sides`; of a run alone, without a baseline.
 
-    Where figures are drawn as cards, those that are not among the `first` are behind `others`, which is the name of a
-    table of all; empty where there are none.
+    Where figures are drawn as cards, those that are not among the `first` are in a table of all, behind `every`;
+    `others` is empty where there are none.
     """
 
     figures: Sequence[KeyFigure]
@@ -140,9 +140,14 @@ class Cards:
         return first_of(self.figures)
 
     @property
+    def every(self) -> str:
+        """`All 9 figures`."""
+        return f"All {len(self.figures)} figures"
+
+    @property
     def others(self) -> str:
         """`All 9 figures`, where there are more than the first."""
-        return f"All {len(self.figures)} figures" if len(self.first) < len(self.figures) else ""
+        return self.every if len(self.first) < len(self.figures) else ""
 
     @property
     def facts(self) -> Facts:
