@@ -199,10 +199,11 @@ def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
 
 
 def test_names_that_would_read_alike_show_the_scope_in_which_they_differ():
-    jax = [f"jit(step)/transpose(jvp({layer}))/conv_general_dilated" for layer in ("decoder_outer", "encoder_outer")]
+    layers = ("decoder_outer", "encoder_outer", "decoder_inner", "encoder_inner")
+    scopes = [turn.format(layer) for turn in ("jvp({})", "transpose(jvp({}))") for layer in layers]
+    jax = [f"jit(step)/{scope}/conv_general_dilated" for scope in scopes]
     assert distinct_names([*jax, "jit(step)/jvp(image)/max"], 19) == [
-        "conv… ‹ …decoder_ou",
-        "conv… ‹ …encoder_ou",
+        *(f"con… ‹ {turn}…{layer[:9]}" for turn in ("jv", "tr") for layer in layers),
         "max ‹ jvp(image) ‹ jit(step)",
     ]
     layers = [f"tape/{layer}/convolution/Conv2DBackprop" for layer in ("image", "encoder_inner")]

@@ -178,7 +178,7 @@ def innermost_first(name: str, letters: int | None = None) -> str:
 
 def distinct_names(names: Sequence[str], letters: int) -> list[str]:
     """The names as of `innermost_first`, but those that would read alike show the scope in which most of them differ,
-    from where it differs, and the ends of their ops if these differ: `con… ‹ …decoder_o` beside `con… ‹ …encoder_o`."""
+    from where it differs, and the ends of their ops if these differ: `con… ‹ tr…decode` beside `con… ‹ tr…encode`."""
     labels = [innermost_first(name, letters) for name in names]
     alike: dict[str, list[int]] = {}
     for at, label in enumerate(labels):
@@ -198,15 +198,15 @@ def distinct_names(names: Sequence[str], letters: int) -> list[str]:
 
 
 def _op_in_scope(op: str, scope: str, letters: int, begin: int, *, from_end: bool) -> str:
-    """The end or the beginning of the op's name, and what of the scope's begins there, in so many letters."""
+    """The end or the beginning of the op's name, and two letters of the scope's with what begins at `begin`."""
     room = max(letters - len(SCOPE_MARK), FEWEST_LETTERS)
-    most = max(room - len(scope), room // 3)
+    most = max(room - len(scope), room // (3 if from_end else 4))  # an op that tells nothing apart needs less
     if len(op) > most:
         op = f"…{op[1 - most :]}" if from_end else f"{op[: most - 1]}…"
     room -= len(op)
     if len(scope) > room:
-        begin = min(begin, len(scope) - room + 1)
-        scope = f"…{scope[begin:][: room - 1]}" if begin else f"{scope[: room - 1]}…"
+        begin = min(begin, len(scope) - room + 3)
+        scope = f"{scope[:2]}…{scope[begin:][: room - 3]}" if begin > 3 else f"{scope[: room - 1]}…"
     return f"{op}{SCOPE_MARK}{scope}"
 
 
