@@ -98,7 +98,7 @@ class Options:
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
     where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places, resets=("scope",))
-    filter: str = option("", "Filter", hint="words in name or type", help=FILTER_HELP)
+    filter: str = option("", "Filter", hint="words in name or type", pixels=230, help=FILTER_HELP)
     idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
     per_occurrence: bool = option(False, "Per occurrence", address="each", help=PER_OCCURRENCE)
     scope: str = option("", "Scope or op", is_in_address=True, help=SCOPE_HELP)
