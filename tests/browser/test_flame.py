@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.pages import CPU_PAIR, address, becomes, box_of, cells_in, opened, query
 from tests.browser.report_page import read_offline
+from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
-from tfcompare.views.blocks import FlameGraph, Report, Section
+from tfcompare.views.blocks import FlameGraph, Section
 
 pytestmark = pytest.mark.thorough
 

@@ -71,9 +71,10 @@ from tests.ui.hostile_profile import hostile
 from tests.views.flat import only_pair
 from tests.views.series.series_runs import FACTOR, nights
 from tests.views.timeline.cases import GPU_PAIR, aligned_pair
+from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.sources.logdir import find_runs
-from tfcompare.views.blocks import Report, Section
+from tfcompare.views.blocks import Section
 from tfcompare.views.registry import view
 from tfcompare.views.timeline.aligned import align
 from tfcompare.views.timeline.drawing import Viewport, default_window_us, drawing

@@ -16,13 +16,14 @@ from tests.render.documents import hostile_comparison, payload_of
 from tests.render.test_notebook_cells import lines
 from tests.views.flat import pair_of, shown
 from tfcompare.comparison import Comparison, compare
+from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
 from tfcompare.render.markdown import as_text
 from tfcompare.render.payload import table_json
 from tfcompare.render.report import contents, report
 from tfcompare.views import chart_style as style
-from tfcompare.views.blocks import Chart, Report, Section, Table
+from tfcompare.views.blocks import Chart, Section, Table
 from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")

@@ -13,20 +13,9 @@ from tests.report.example_notebook import code_cells, executed, html_of, is_figu
 from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
 from tfcompare.comparison import Comparison, compare
+from tfcompare.render.document import Report, without_interaction
 from tfcompare.render.report import contents, report, title_of
-from tfcompare.views.blocks import (
-    Block,
-    Cards,
-    Chart,
-    Code,
-    Facts,
-    Report,
-    Table,
-    Text,
-    Timeline,
-    Verdict,
-    without_interaction,
-)
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Table, Text, Timeline, Verdict
 from tfcompare.views.registry import charts, view, views
 
 CPU = ("filters_512_128", "filters_16_8")

@@ -79,7 +79,7 @@ def test_tags_leave_some_runs(page: AppTest) -> None:
     opened(page)
     assert "commit=c0ffee00" not in page.multiselect(key="tags").options
     page.multiselect(key="tags").set_value(["build=1", "build=2", "build=3"]).run()
-    assert "3 runs with a value: at least 8 are needed to find changes." in texts(page)
+    assert "3 runs with a value: at least 8 are needed to find changes. Capture 5 more" in texts(page)
     page.multiselect(key="tags").set_value(["build=1"]).run()
     assert "A series needs at least 3 runs, and 1 match: change the filter." in texts(page)
 
@@ -151,5 +151,5 @@ def test_programs_are_never_mixed_and_the_link_holds_one(programs: str) -> None:
         opened(link, program="bert/night · CPU")
         assert link.selectbox(key="program").value == "bert/night · CPU"
         assert "9 runs of other programs or devices not shown" in texts(link)
-        assert "6 runs with a value: at least 8 are needed to find changes." in texts(link)
+        assert "6 runs with a value: at least 8 are needed to find changes. Capture 2 more" in texts(link)
         assert link.get("download_button")[0].label == "CSV of these 6 rows"

@@ -33,7 +33,7 @@ from tfcompare.ui.widgets.table_layout import (
 from tfcompare.ui.widgets.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
 from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import Table
-from tfcompare.views.columns import decimals, innermost_first, shown_alone, single_run_columns
+from tfcompare.views.columns import decimals, distinct_names, innermost_first, shown_alone, single_run_columns
 from tfcompare.views.csv_files import file_stem
 from tfcompare.views.ops.figures import side_by_side
 from tfcompare.views.registry import view
@@ -176,6 +176,8 @@ def test_a_narrow_page_shows_the_figures_of_a_run_alone_first_after_the_step_of_
     names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]
     columns = figures_first(columns_of(names, schema.HOSTS))
     assert [column.name for column in columns] == ["host", *names[2:], "device"]
+    columns = figures_first(columns_of(["op_name", "op_type", "host", f"{samples.METRIC}_baseline"]))
+    assert [column.name for column in columns][1] == "host", "ops of several hosts have the same names"
 
 
 def test_a_querys_columns_stay_in_its_order():
@@ -194,6 +196,31 @@ def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
     huge = ROWS.assign(**{ratio: 123456.789})
     room = layout(huge, columns).pixels[ratio]
     assert room >= (len("123456789×") + 1) * LETTER_PIXELS, "comma and point are half as wide"
+
+
+def test_names_that_would_read_alike_show_the_scope_in_which_they_differ():
+    layers = ("decoder_outer", "encoder_outer", "decoder_inner", "encoder_inner")
+    scopes = [turn.format(layer) for turn in ("jvp({})", "transpose(jvp({}))") for layer in layers]
+    jax = [f"jit(step)/{scope}/conv_general_dilated" for scope in scopes]
+    assert distinct_names([*jax, "jit(step)/jvp(image)/max"], 19) == [
+        *(f"con… ‹ {turn}…{layer[:9]}" for turn in ("jv", "tr") for layer in layers),
+        "max ‹ jvp(image) ‹ jit(step)",
+    ]
+    layers = [f"tape/{layer}/convolution/Conv2DBackprop" for layer in ("image", "encoder_inner")]
+    assert distinct_names([f"{layer}{end}" for layer in layers for end in ("Filter", "Input")], 16) == [
+        "…pFilter ‹ image",
+        "…opInput ‹ image",
+        "…ter ‹ encoder_…",
+        "…put ‹ encoder_…",
+    ]
+    assert distinct_names(jax, 90) == [innermost_first(name) for name in jax]
+
+
+def test_a_text_of_narrow_letters_is_whole_where_its_column_has_room():
+    columns = columns_of(["host_or_device", f"{samples.METRIC}_baseline"])
+    for text in ("(not named)", "Device"):
+        rows = ROWS.head(1).assign(host_or_device=text)
+        assert layout(rows, columns).letters(columns[0]) >= len(text)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tfcompare.views.key_figures import (
     better_by,
     change_text,
     first_of,
+    in_pairs,
     op_times,
 )
 from tfcompare.views.steps.dashboard import matters
@@ -109,6 +110,11 @@ def test_the_first_figures_fit_in_a_row_with_what_leads_to_the_others():
     assert first_of(figures) == figures[: MOST_FIRST - 1]
     without_second = [replace(one, matters=one.label != "1") for one in figures[:3]]
     assert [one.label for one in first_of(without_second)] == ["0", "2"]
+
+
+def test_no_figure_is_alone_in_a_row_of_two_but_a_single_one():
+    figures = [KeyFigure(str(i), "", 1.0, 2.0, "neither", "") for i in range(5)]
+    assert [len(in_pairs(figures[:count])) for count in range(6)] == [0, 1, 2, 2, 4, 4]
 
 
 @pytest.mark.parametrize(

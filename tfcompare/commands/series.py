@@ -138,8 +138,8 @@ def _csv(series: Series, arguments: argparse.Namespace) -> str:
 def _render(series: Series, form: str, arguments: argparse.Namespace) -> str:
     """What the page shows, as text, JSON, Markdown or HTML."""
     from tfcompare.render import as_json, terminal
+    from tfcompare.render.document import with_all_columns
     from tfcompare.render.shown import ALL_ROWS, as_document
-    from tfcompare.views.blocks import with_all_columns
     from tfcompare.views.series.view import Options, blocks
     from tfcompare.views.series.words import title
 

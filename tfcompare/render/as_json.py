@@ -15,6 +15,7 @@ import pandas as pd
 from tfcompare import __version__
 from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.stats.verdict import wording
+from tfcompare.render.document import without_interaction
 from tfcompare.render.inline import plain
 from tfcompare.units import ratio_of
 from tfcompare.views.blocks import (
@@ -33,7 +34,6 @@ from tfcompare.views.blocks import (
     Text,
     Timeline,
     Verdict,
-    without_interaction,
 )
 from tfcompare.views.caveats import caveats
 from tfcompare.views.columns import as_shown

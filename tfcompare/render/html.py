@@ -17,6 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from tfcompare.render.document import Report, without_interaction
 from tfcompare.render.inline import inline, plain
 from tfcompare.render.payload import figure_json, flame_json, table_json, timeline_json
 from tfcompare.views import canvas
@@ -31,13 +32,11 @@ from tfcompare.views.blocks import (
     FlameGraph,
     Items,
     Judgements,
-    Report,
     Section,
     Table,
     Text,
     Timeline,
     Verdict,
-    without_interaction,
 )
 from tfcompare.views.flame import component as flame
 from tfcompare.views.key_figures import card_texts

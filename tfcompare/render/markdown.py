@@ -6,22 +6,10 @@ import html
 import re
 from collections.abc import Iterator
 
+from tfcompare.render.document import Report, facts_of, without_interaction
 from tfcompare.render.payload import first_rows
 from tfcompare.text import as_markdown
-from tfcompare.views.blocks import (
-    Beside,
-    Block,
-    Code,
-    Facts,
-    Items,
-    Report,
-    Section,
-    Table,
-    Text,
-    Verdict,
-    facts_of,
-    without_interaction,
-)
+from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict
 
 
 def as_text(report: Report, rows: int = 0) -> str:

@@ -8,22 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.pairs import pairs_of
+from tfcompare.render.document import facts_of, without_interaction
 from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
 from tfcompare.text import as_markdown, text_of
 from tfcompare.views.answer import answer
-from tfcompare.views.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Items,
-    Section,
-    Table,
-    Text,
-    Verdict,
-    facts_of,
-    without_interaction,
-)
+from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict
 from tfcompare.views.caveats import beside_the_answer
 from tfcompare.views.run_listing import device_text
 from tfcompare.views.short_names import shorten_distinct

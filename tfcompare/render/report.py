@@ -19,6 +19,7 @@ from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.compare.side import letter
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.as_json import as_json, block_values, cells
+from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.render.markdown import as_text
 from tfcompare.render.redaction import redacted
@@ -26,7 +27,7 @@ from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.units import MISSING
 from tfcompare.views import answer
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Items, Report, Section, Table, Text
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Items, Section, Table, Text
 from tfcompare.views.candidates import view as candidates
 from tfcompare.views.caveats import beside_the_answer, environment
 from tfcompare.views.columns import in_words

@@ -11,8 +11,9 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
+from tfcompare.render.document import Report, with_all_columns
 from tfcompare.render.terminal import MOST_ROWS
-from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
+from tfcompare.views.blocks import Block, Items, Section, Text
 from tfcompare.views.caveats import beside_the_answer, caveats
 from tfcompare.views.options import options_with
 from tfcompare.views.registry import view

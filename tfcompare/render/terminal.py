@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from tfcompare.render.document import facts_of, without_interaction
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, Tone, fitting, paint, paragraph, render
 from tfcompare.text import as_markdown, lines_of, more_rows, some_of, text_of
 from tfcompare.units import MISSING
-from tfcompare.views.blocks import (
-    Beside,
-    Block,
-    Code,
-    Facts,
-    Items,
-    Section,
-    Table,
-    Text,
-    Verdict,
-    facts_of,
-    without_interaction,
-)
+from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict
 
 MOST_ITEMS = 5
 """Items of a list on a screen."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfcompare.compare.diff import PER_RUN, SumsPer
@@ -128,8 +127,8 @@ class Facts:
 class Cards:
     """Key figures of the sides that are called `sides`; of a run alone, without a baseline.
 
-    Where figures are drawn as cards, those that are not among the `first` are behind `others`, which is the name of a
-    table of all; empty where there are none.
+    Where figures are drawn as cards, those that are not among the `first` are in a table of all, behind `every`;
+    `others` is empty where there are none.
     """
 
     figures: Sequence[KeyFigure]
@@ -141,9 +140,14 @@ class Cards:
         return first_of(self.figures)
 
     @property
+    def every(self) -> str:
+        """`All 9 figures`."""
+        return f"All {len(self.figures)} figures"
+
+    @property
     def others(self) -> str:
         """`All 9 figures`, where there are more than the first."""
-        return f"All {len(self.figures)} figures" if len(self.first) < len(self.figures) else ""
+        return self.every if len(self.first) < len(self.figures) else ""
 
     @property
     def facts(self) -> Facts:
@@ -434,41 +438,3 @@ MORE = "More"
 def later(make: Callable[[], Iterable[Block]]) -> Section:
     """Blocks that are made when they are asked for."""
     return Section("", make, is_open=True)
-
-
-def without_interaction(block: Block) -> Block | None:
-    """The block as something that needs no page: of links their text, nothing of what only acts."""
-    if isinstance(block, Links):
-        return Text(block.text) if block.text else None
-    if isinstance(block, Live):
-        return block.instead
-    return None if isinstance(block, Choose) else block
-
-
-def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, and all columns of their tables."""
-    for block in blocks:
-        if isinstance(block, Table) and block.every:
-            yield replace(block, names=block.every)
-        elif isinstance(block, Section):
-            yield replace(block, make=partial(lambda section: with_all_columns(section.blocks), block))
-        elif isinstance(block, Beside):
-            yield replace(block, parts=[list(with_all_columns(part)) for part in block.parts])
-        else:
-            yield block
-
-
-def facts_of(block: Block) -> Facts | None:
-    """What the block shows as rows of texts; None if it is something else."""
-    if isinstance(block, Cards | Chart | FlameGraph | Judgements | Timeline):
-        return block.facts
-    return block if isinstance(block, Facts) else None
-
-
-@dataclass(frozen=True)
-class Report:
-    """A report: its title, what is visible at once, and the details. `about` is a line on how it was made."""
-
-    title: str
-    sections: Sequence[Section]
-    about: str

@@ -176,6 +176,40 @@ def innermost_first(name: str, letters: int | None = None) -> str:
     return f"{op}{SCOPE_MARK}{rest if len(scope) <= left else f'{scope[:2]}…{scope[3 - left :]}'}"
 
 
+def distinct_names(names: Sequence[str], letters: int) -> list[str]:
+    """The names as of `innermost_first`, but those that would read alike show the scope in which most of them differ,
+    from where it differs, and the ends of their ops if these differ: `con… ‹ tr…decode` beside `con… ‹ tr…encode`."""
+    labels = [innermost_first(name, letters) for name in names]
+    alike: dict[str, list[int]] = {}
+    for at, label in enumerate(labels):
+        if SCOPE_MARK in label:
+            alike.setdefault(label[:letters], []).append(at)
+    for same in alike.values():
+        if len(same) == 1:
+            continue
+        parts = [innermost_first(names[at]).split(SCOPE_MARK) for at in same]
+        ops, *scopes = zip(*(each[: min(map(len, parts))] for each in parts), strict=True)
+        most_distinct = max(scopes, key=lambda level: len(set(level)))
+        differ = (at for at, letter in enumerate(zip(*most_distinct, strict=False)) if len(set(letter)) > 1)
+        begin = next(differ, 0)
+        for at, op, scope in zip(same, ops, most_distinct, strict=True):
+            labels[at] = _op_in_scope(op, scope.rstrip(")"), letters, begin, from_end=len(set(ops)) > 1)
+    return labels
+
+
+def _op_in_scope(op: str, scope: str, letters: int, begin: int, *, from_end: bool) -> str:
+    """The end or the beginning of the op's name, and two letters of the scope's with what begins at `begin`."""
+    room = max(letters - len(SCOPE_MARK), FEWEST_LETTERS)
+    most = max(room - len(scope), room // (3 if from_end else 4))  # an op that tells nothing apart needs less
+    if len(op) > most:
+        op = f"…{op[1 - most :]}" if from_end else f"{op[: most - 1]}…"
+    room -= len(op)
+    if len(scope) > room:
+        begin = min(begin, len(scope) - room + 3)
+        scope = f"{scope[:2]}…{scope[begin:][: room - 3]}" if begin > 3 else f"{scope[: room - 1]}…"
+    return f"{op}{SCOPE_MARK}{scope}"
+
+
 def shown_alone(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
     """How the baseline's column of a diff is shown where one run is shown alone: as in `table` itself."""
     column = shown(name, table, sums_per)

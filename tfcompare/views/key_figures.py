@@ -80,6 +80,11 @@ def first_of(figures: Sequence[KeyFigure]) -> list[KeyFigure]:
     return found if len(found) == len(figures) <= MOST_FIRST else found[: MOST_FIRST - 1]
 
 
+def in_pairs(figures: Sequence[KeyFigure]) -> Sequence[KeyFigure]:
+    """As many of the figures as fill rows of two; a single one stays."""
+    return figures[: max(len(figures) // 2 * 2, 1)]
+
+
 def better_by(verdict: Verdict | None) -> Better:
     """The direction that counts as better, if the verdict claims a change; else `neither`."""
     return "lower" if verdict is not None and verdict.is_claim else "neither"

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from tfcompare.compare.stats.verdict import FASTER, UNTESTED
+from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.render.payload import flame_json
-from tfcompare.views.blocks import FlameGraph, Report, Section
+from tfcompare.views.blocks import FlameGraph, Section
 from tfcompare.views.flame.component import drawing
 from tfcompare.views.flame.words import subtitle
 

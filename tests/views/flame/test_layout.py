@@ -86,6 +86,25 @@ def test_a_verdict_decides_whether_a_change_has_a_colour() -> None:
     assert change.to_dict() == {"small": LEAST_COLOURED, "less": -LEAST_COLOURED, "noise": 0, "untested": 1}
 
 
+def test_an_unclear_node_has_a_colour_if_significant_ones_below_it_are_most_of_its_change() -> None:
+    rows = [
+        ("scope", "", 90.0, 40.0),
+        ("op", "scope", 90.0, 40.0),
+        ("one", "op", 60.0, 20.0),
+        ("two", "op", 30.0, 20.0),
+    ]
+    verdicts = dict.fromkeys(["scope", "op", "two"], UNCLEAR)
+    change = by_node(tree(*rows, verdicts=verdicts | {"one": FASTER}))["change"]
+    assert change.to_dict() == {"scope": -1, "op": -1, "one": -1, "two": 0}, "40 of 50"
+    swapped = [(node, parent, theirs, ours) for node, parent, ours, theirs in rows]
+    assert (by_node(tree(*swapped, verdicts=verdicts | {"one": SLOWER}))["change"] == -change).all()
+    change = by_node(tree(*rows, verdicts=verdicts | {"one": UNCLEAR, "two": FASTER}))["change"]
+    assert not change[["scope", "op"]].any() and change["two"] < 0, "10 of 50"
+    against = [("scope", "", 30.0, 70.0), ("one", "scope", 20.0, 10.0), ("two", "scope", 10.0, 60.0)]
+    change = by_node(tree(*against, verdicts={"scope": UNCLEAR, "one": FASTER, "two": UNCLEAR}))["change"]
+    assert change["scope"] == 0, "what is significant changed against it"
+
+
 def test_what_took_no_time_is_left_out_and_what_is_unknown_stays_unknown() -> None:
     found = by_node(tree(("idle", "", 0, 0), ("within", "idle", 0, 0), ("unknown", "", np.nan, 3)))
     assert found.index.tolist() == ["unknown"]

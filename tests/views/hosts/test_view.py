@@ -27,10 +27,19 @@ def test_the_chosen_time_is_in_the_table_of_steps_and_the_host_that_changed_most
     assert "input_us_baseline" in table.names and "input_us_baseline" not in without.names
 
 
+def test_the_table_of_steps_has_at_first_no_more_columns_than_a_page_has_room_for(workers: Pair) -> None:
+    (table,) = shown(VIEW, workers, Table)
+    kinds = dict.fromkeys(name.rpartition("_")[0] for name in table.names if name.endswith("_delta"))
+    assert list(kinds) == ["busy_us", "busy_skew_us", "duration_us"]
+    assert "collectives_us_delta" in table.every
+
+
 def test_figures_by_name_are_those_of_the_view(workers: Pair) -> None:
     drawn = {chart.name: chart.draw() for chart in shown(VIEW, workers, Chart)}
     assert list(drawn) == ["host_parts", *MAPS]
     assert all(charts()[name](workers) == figure for name, figure in drawn.items())
+    titles = [drawn[name].layout.title.text for name in MAPS]
+    assert [title.split(": ")[0] for title in titles] == ["A", "B", "B − A"], "titles of narrow charts are cut"
 
 
 def test_links_lead_to_the_slowest_host_first(workers: Pair) -> None:

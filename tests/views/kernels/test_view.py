@@ -73,10 +73,10 @@ def test_kernels_are_grouped_by_op_where_less_than_half_of_the_time_has_a_counte
     why = "Grouped by op: only 23.0 % of the kernel time has a counterpart by kernel name."
     assert table(pair).names[0] == "op_name"
     assert why in texts(VIEW, pair)
-    assert cards(pair)["Time with a counterpart"] == pytest.approx(1)
+    assert cards(pair)["Matched time"] == pytest.approx(1)
     assert table(pair, by="kernel_name").names[0] == "kernel_name"
     assert why not in texts(VIEW, pair, by="kernel_name")
-    assert cards(pair, by="kernel_name")["Time with a counterpart"] == pytest.approx(0.2304, abs=5e-4)
+    assert cards(pair, by="kernel_name")["Matched time"] == pytest.approx(0.2304, abs=5e-4)
     for other in (pair_of(TF_GPU[0], TF_GPU[0]), pair_of(TF_GPU[0])):
         assert table(other).names[0] == "kernel_name"
 
@@ -171,7 +171,7 @@ def test_a_kernel_that_shares_its_name_with_another_opens_its_own_launch() -> No
 def test_a_run_alone_has_no_counterparts() -> None:
     alone = pair_of(TF_GPU[0])
     assert texts(VIEW, alone)[0] == "Kernels take 7.02 ms per step, in 72 launches."
-    assert "Time with a counterpart" not in cards(alone)
+    assert "Matched time" not in cards(alone)
 
 
 def test_tpu_runs_are_sent_to_op_stats() -> None:

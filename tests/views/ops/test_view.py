@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from tests.profiles import loaded_run, run_path
-from tests.views.flat import drawn, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
+from tests.views.flat import drawn, listed, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
 from tfcompare import compare, load
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.pair import Pair
 from tfcompare.units import format_percent, format_ratio, format_time_us
-from tfcompare.views.blocks import Facts, Table
+from tfcompare.views.blocks import Facts, FlameGraph, Table
 from tfcompare.views.ops.figures import op_table, ops_of
 from tfcompare.views.ops.view import VIEW
 from tfcompare.views.verdict_marks import text_of
@@ -49,6 +49,14 @@ def test_the_table_has_the_numbers_of_the_diff_and_idle_is_an_op_only_when_asked
     assert found.names == ["op_name", *times, "verdict", "array_shape"]
     pd.testing.assert_frame_equal(found.rows[["op_type", *times]].reset_index(drop=True), diff[["op_type", *times]])
     assert table(pair, idle=True).rows["op_type"].tolist().count("IDLE") == 1
+
+
+def test_the_flame_graph_is_above_the_table_which_a_click_on_a_bar_makes_shorter(pair: Pair) -> None:
+    (graph,) = shown(VIEW, pair, FlameGraph)
+    kinds = [type(block) for block in listed(VIEW, pair)]
+    assert kinds.index(FlameGraph) < kinds.index(Table)
+    node = graph.draw().loc[lambda tree: tree["depth"] == 2, "node"].iloc[0]
+    assert len(table(pair, scope=node).rows) < len(table(pair).rows)
 
 
 def test_all_columns_are_those_of_tensorboard_and_the_diff(pair: Pair) -> None:

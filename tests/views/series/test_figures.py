@@ -172,7 +172,10 @@ def _mean_step(found: FoundRun) -> float:
 def test_without_a_change_it_says_so(found: list[FoundRun]) -> None:
     before, few = (Series.of(found[:count], Metric("step_time")) for count in (BEFORE, 4))
     assert words.headline(before) == "No change of step time in the last 12 runs."
-    assert words.headline(few) == "4 runs with a value: at least 8 are needed to find changes."
+    assert words.headline(few) == (
+        "4 runs with a value: at least 8 are needed to find changes. Capture 4 more of this program, or compare two of "
+        "them on the Overview."
+    )
 
 
 def test_every_op_is_tested_and_only_the_changed_one_is_claimed(found: list[FoundRun]) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tests.views.flat import flat, of_kind, words
 from tfcompare.errors import NoRuns
-from tfcompare.views.blocks import Links
+from tfcompare.views.blocks import Links, Table
 from tfcompare.views.options import declared
 from tfcompare.views.series.changes import Series, changes
 from tfcompare.views.series.charts import over_runs
@@ -37,6 +37,10 @@ def rows(values: list[float]) -> pd.DataFrame:
     ).astype(COLUMNS)
 
 
+def gone(_run: object) -> NoReturn:
+    raise NoRuns("they are gone")
+
+
 def test_levels_and_changes_are_drawn_where_they_are() -> None:
     frame = rows([1000.0, 1010, 990, 1005, 995, 1000, 1500, 1510, 1490, 1505, 1495, 1500])
     found = changes(frame)
@@ -47,6 +51,15 @@ def test_levels_and_changes_are_drawn_where_they_are() -> None:
     assert figure.layout.shapes[0].x0 == 5.5
     assert figure.layout.annotations[-1].text == "<b>+50.0 %</b>"
     assert "<b>0" not in points.customdata[0]
+
+
+def test_a_label_is_shown_unless_it_is_the_name_of_the_run() -> None:
+    frame = rows([1000.0, 1010, 990])
+    for label, is_shown in ((frame["label"], True), (frame["name"], False)):
+        runs = frame.assign(label=label)
+        series = Series([], Metric("step_time"), runs, changes(runs), 0, lambda _done, _all: None, gone)
+        (table,) = [one for one in of_kind(flat(VIEW.make(series, Options())), Table) if one.title == "Runs"]
+        assert ("label" in table.names) == is_shown
 
 
 def test_runs_without_a_value_are_left_out() -> None:
@@ -66,10 +79,7 @@ def test_all_changes_are_explained_unless_one_is_chosen() -> None:
     frame = rows([1000.0, 1010, 990, 1005, 995, 1000, 1500, 1510, 1490, 1505, 1495, 1500, 800, 805, 795, 800, 810])
     runs: list[Any] = [SimpleNamespace(id=run) for run in frame["run"]]
 
-    def opener(_run: object) -> NoReturn:
-        raise NoRuns("they are gone")
-
-    series = Series(runs, Metric("step_time"), frame, changes(frame), 0, lambda _done, _all: None, opener)
+    series = Series(runs, Metric("step_time"), frame, changes(frame), 0, lambda _done, _all: None, gone)
     first, last = "run6", "run12"
     assert declared(Options)[0].offered(series, Options()) == {last: "c12 (−46.5 %)", first: "c6 (+50.0 %)"}
     for chosen, expected in (("", [(last, "run11"), (first, "run5")]), (first, [(first, "run5")])):

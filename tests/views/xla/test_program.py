@@ -20,7 +20,8 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 from tfcompare.render import html, markdown
-from tfcompare.views.blocks import Block, Code, Report, Section, Text
+from tfcompare.render.document import Report
+from tfcompare.views.blocks import Block, Code, Section, Text
 from tfcompare.views.xla.program import is_too_large, program_diff
 from tfcompare.views.xla.view import NOTHING, NOTHING_ALONE, VIEW, compilation_rows, sentence, sentence_alone
 

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 from tests.hlo.profiles import compiling, stored
-from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
+from tests.views.flat import listed, of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.render import html, markdown, terminal
+from tfcompare.render.document import Report
 from tfcompare.schema import SIDES
-from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Report, Section, Table, Text
+from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Section, Table, Text
 from tfcompare.views.columns import as_shown
 from tfcompare.views.xla.figures import node_key
 from tfcompare.views.xla.instruction import details, instruction_key
@@ -160,6 +161,8 @@ def test_another_text_is_a_diff_whose_lines_have_a_class_in_html() -> None:
 @pytest.mark.parametrize("by", ["scope", "source", "category"])
 def test_the_flame_graph_has_the_rows_of_the_table_and_a_bar_leaves_its_own(convolutions: Pair, by: str) -> None:
     (graph,) = shown(VIEW, convolutions, FlameGraph, by=by)
+    kinds = [type(block) for block in listed(VIEW, convolutions, by=by)]
+    assert kinds.index(FlameGraph) < kinds.index(Table), "above, as a click makes the table shorter"
     tree, times = graph.draw(), [f"{graph.metric}_{side}" for side in SIDES]
     every = table(convolutions)[times]
     assert tree.loc[tree["parent"] == "", times].iloc[0].tolist() == pytest.approx(every.sum().tolist())

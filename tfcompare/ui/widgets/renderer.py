@@ -54,7 +54,7 @@ from tfcompare.views.blocks import (
 )
 from tfcompare.views.columns import as_shown, for_file
 from tfcompare.views.csv_files import file_stem, spreadsheet_csv
-from tfcompare.views.key_figures import KeyFigure, before_text, change_text, value_text
+from tfcompare.views.key_figures import KeyFigure, before_text, change_text, in_pairs, value_text
 from tfcompare.views.options import Option, Subject, declared
 from tfcompare.views.registry import view
 from tfcompare.views.view import View
@@ -264,19 +264,21 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {"better": "blue",
 
 def cards(block: Cards) -> None:
     """Show the first key figures, each with its change, in cards that have room for the longest label, value and
-    change; all of them, and what the others mean, behind a button."""
-    figures = block.first
+    change; all of them, and what the others mean, behind a button. On a narrow page, which has room for two beside
+    each other, no card is alone in its row."""
+    figures = in_pairs(block.first) if is_narrow() else block.first
+    has_others = len(figures) < len(block.figures)
     labels = max((len(figure.label) for figure in figures), default=0)
     values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
     changes = max((len(change_text(one) + before_text(one)) for one in figures if one.has_baseline), default=0)
     change = CHANGE_PADDING_PIXELS + round(changes * CHANGE_LETTER_PIXELS) if changes else 0
     pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values, change)
-    cells = len(figures) + bool(block.others)
+    cells = len(figures) + has_others
     with st.grid(max(cells, FEWEST_IN_A_ROW), min_column_width=pixels, gap="xsmall"):
         for figure in figures:
             _card(figure)
-        if block.others:
-            with st.popover(block.others, type="tertiary"):
+        if has_others:
+            with st.popover(block.every, type="tertiary"):
                 show_small_table(block.facts)
                 others = [one for one in block.figures if one not in figures]
                 st.caption("\n\n".join(f"**{one.label}:** {one.meaning}" for one in others))

@@ -79,9 +79,10 @@ class Layout:
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The column order on a narrow page: the first column, then the figures and a step's number, then all others."""
+    """The column order on a narrow page: the first column, then the figures with the host and the step's number, which
+    tell rows of one name apart, then all others."""
     first, *others = columns
-    return [first, *sorted(others, key=lambda column: not (column.is_figure or column.name == "step"))]
+    return [first, *sorted(others, key=lambda column: not (column.is_figure or column.name in ("host", "step")))]
 
 
 def layout(
@@ -97,7 +98,7 @@ def layout(
     first, *others = columns
     pixels = {column.name: _pixels(frame, column, formats, sorted_by) for column in others}
     least, most = NAME_PIXELS
-    most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
+    most = min(most, _pixels(frame, replace(first, letters=most, is_name=True), formats, sorted_by))
     room = page_pixels - MARKER_PIXELS
     texts = [column.name for column in others if column.format == "text"]
     if texts:
@@ -116,10 +117,11 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
     figures = [wide.pixels[column.name] for column in others if column.is_figure][:FIGURES_IN_VIEW]
+    host = sum(wide.pixels[column.name] for column in others if column.name == "host")
     if first.format != "text" or not figures:
         return wide
     least, most = NARROW_NAME_PIXELS
-    left = NARROW_PAGE_PIXELS - MARKER_PIXELS - sum(figures)
+    left = NARROW_PAGE_PIXELS - MARKER_PIXELS - host - sum(figures)
     name = min(max(left, least), most, wide.pixels[first.name])
     return replace(wide, pixels=wide.pixels | {first.name: name}, pinned=(first.name,))
 
@@ -145,6 +147,10 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         cells = frame[column.name].dropna().astype("str").drop_duplicates()
         longest = cells[cells.str.len().nlargest(MOST_MEASURED).index]
         widest = max(map(letters_of, [LONGEST_WORDS.get(column.name, ""), *longest]))
+        if column.is_name:  # which `Layout.letters` cuts by their number of letters
+            widest = (
+                max(widest, longest.str.len().max() * NAME_LETTER_PIXELS / LETTER_PIXELS) if len(longest) else widest
+            )
         letters = max(letters, min(widest, column.letters))
     elif column.format == "factor":
         values = frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan)

@@ -29,6 +29,7 @@ from tfcompare.views.columns import (
     SCOPE_MARK,
     Shown,
     changes_of,
+    distinct_names,
     innermost_first,
     marked_rows,
     shown,
@@ -224,13 +225,13 @@ def _readings(
 ) -> dict[str, str]:
     """What is displayed for each text, if it is not the text itself; names have at most so many letters."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    shown = [readings.get(text) or _name(text, column, letters) for text in whole]
+    names = whole.tolist()
+    if column.is_name:
+        names = [innermost_first(name) for name in names] if letters is None else distinct_names(names, letters)
+    if letters is not None:
+        names = [name if SCOPE_MARK in name else middle_ellipsis(name, letters) for name in names]
+    shown = [readings.get(text) or name for text, name in zip(whole, names, strict=True)]
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
-
-
-def _name(text: str, column: Shown, letters: int | None) -> str:
-    name = innermost_first(text, letters) if column.is_name else text
-    return name if letters is None or SCOPE_MARK in name else middle_ellipsis(name, letters)
 
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:

@@ -18,6 +18,8 @@ LEAST_COLOURED = 0.07
 """The change, as log2, from which a node has a colour: 5 %, `UNCHANGED` of `views/canvas/theme.js`."""
 MOST_COLOURED = 1.0
 """The change that has the full colour: twice or half the time, `MOST_CHANGE` there."""
+CLAIMS = (FASTER, SLOWER, LESS, MORE)
+"""The verdicts that claim a change."""
 
 
 def layout(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -58,7 +60,7 @@ def layout(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
         baseline=times[rows, 0],
         candidate=times[rows, 1],
         status=status,
-        change=_changes(found, times[rows]),
+        change=_changes(found, times[rows], _claimed(tree, times, parent, depth)[rows]),
     )
 
 
@@ -91,14 +93,34 @@ def _beside(width: Numbers, parent: NDArray[np.int64]) -> Numbers:
     return np.asarray(before - before[is_first][np.cumsum(is_first) - 1])
 
 
-def _changes(nodes: pd.DataFrame, times: Numbers) -> Numbers:
-    """The changes as log2, for colours. A verdict decides if there is one; otherwise the size of the change does."""
+def _claimed(tree: pd.DataFrame, times: Numbers, parent: NDArray[np.int64], depth: NDArray[np.int64]) -> Numbers:
+    """How much of the change of each node is significant: all of it, or what is below it."""
+    if "verdict" not in tree:
+        return np.zeros(len(tree))
+    is_significant = tree["verdict"].isin(CLAIMS).to_numpy()
+    claimed: Numbers = np.where(is_significant, np.nan_to_num(times[:, 1] - times[:, 0]), 0.0)
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        here = depth == level
+        inside = np.zeros(len(tree))
+        np.add.at(inside, parent[here], claimed[here])
+        claimed = np.where(is_significant, claimed, claimed + inside)
+    return claimed
+
+
+def _changes(nodes: pd.DataFrame, times: Numbers, claimed: Numbers) -> Numbers:
+    """The changes as log2, for colours. A verdict decides if there is one; otherwise the size of the change does.
+
+    A sum may be less certain than its parts: what is unclear has a colour if what is `claimed` is most of its change.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         change: Numbers = np.nan_to_num(np.log2(times[:, 1]) - np.log2(times[:, 0]), posinf=np.inf, neginf=-np.inf)
     change = np.clip(change, -MOST_COLOURED, MOST_COLOURED)
     if "verdict" in nodes:
-        is_significant = nodes["verdict"].isin([FASTER, SLOWER, LESS, MORE]).to_numpy()
+        is_significant = nodes["verdict"].isin(CLAIMS).to_numpy()
         least = np.sign(change) * np.maximum(np.abs(change), LEAST_COLOURED)
         change = np.where(is_significant, least, change)
-        change = np.where(nodes["verdict"].isin([SAME, UNCLEAR]).to_numpy(), 0.0, change)
+        delta = np.nan_to_num(times[:, 1] - times[:, 0])
+        is_most = claimed * np.sign(delta) > np.abs(delta) / 2
+        is_unclear = (nodes["verdict"] == UNCLEAR).to_numpy() & ~is_most
+        change = np.where(is_unclear | (nodes["verdict"] == SAME).to_numpy(), 0.0, change)
     return change

@@ -191,15 +191,15 @@ def _heat_map(pair: Pair, options: Options, which: int) -> Any:
     matrices = _matrices(pair, options)
     if which >= len(matrices) or not matrices[which].size or not _has_maps(matrices):
         return None
-    matrix, title = matrices[which], f"{LABELS[options.metric]} of each step"
+    matrix, title = matrices[which], LABELS[options.metric]
     rows = matrix.loc[[name for name in _names(pair, options.by) if name in matrix.index]]
     if which == 2:
-        return charts.change_map(f"{title}, {pair.letters[-1]} − {pair.letters[0]}", "blue: less; orange: more", rows)
+        return charts.change_map(f"{pair.letters[-1]} − {pair.letters[0]}: {title}", "blue: less; orange: more", rows)
     order = "the slowest on top" if pair.is_single or which else f"in the order of {pair.letters[-1]}"
     of = options.by if len(rows) == 1 else PLURALS[options.by]
     size = f"{len(rows):,} {of} × {rows.shape[1]:,} steps, {order}"
     limits = charts.colour_range([one for one in matrices[:2] if one.size])
-    return charts.heat_map(title if pair.is_single else f"{title}, {pair.letters[which]}", size, rows, limits)
+    return charts.heat_map(title if pair.is_single else f"{pair.letters[which]}: {title}", size, rows, limits)
 
 
 def _means(pair: Pair, options: Options) -> Facts:
@@ -236,7 +236,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     several = rows["device"].nunique() > 1 or every
     names = ["host", *(["device"] if several else []), "step"]
     of_chips = [] if rows[by_role("sparse_core_busy_us")].isna().all(axis=None) else ["sparse_core_busy_us"]
-    metrics = dict.fromkeys(("busy_us", "busy_skew_us", "collectives_us", "duration_us", options.metric, *of_chips))
+    metrics = dict.fromkeys(("busy_us", "busy_skew_us", "duration_us", options.metric, *of_chips))
     if every:
         metrics = dict.fromkeys(c.name for c in schema.HOSTS.metrics if c.is_number)
     for metric in metrics:

@@ -19,7 +19,7 @@ from tfcompare.views.ops.figures import moved, share_of_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MATCHED_TIME = "Time with a counterpart"
+MATCHED_TIME = "Matched time"
 TIME, COUNT = "total_duration_us", "occurrences"
 USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 

@@ -293,7 +293,7 @@ def matched_time(matched_share: float, exact_share: float) -> KeyFigure:
         "Share of both runs' self time in ops that have a counterpart in the other run; "
         f"{format_percent(exact_share)} under the same name. Without IDLE."
     )
-    return KeyFigure("Time with a counterpart", "share", math.nan, matched_share, "neither", meaning)
+    return KeyFigure("Matched time", "share", math.nan, matched_share, "neither", meaning)
 
 
 def largest_bar(times: Sequence[pd.DataFrame], metric: str, sides: int, *, as_shares: bool) -> float:

@@ -98,7 +98,7 @@ class Options:
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
     where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places, resets=("scope",))
-    filter: str = option("", "Filter", hint="words in name or type", help=FILTER_HELP)
+    filter: str = option("", "Filter", hint="words in name or type", pixels=230, help=FILTER_HELP)
     idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
     per_occurrence: bool = option(False, "Per occurrence", address="each", help=PER_OCCURRENCE)
     scope: str = option("", "Scope or op", is_in_address=True, help=SCOPE_HELP)
@@ -111,7 +111,7 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The self time in a sentence and as figures, every op, and the tree of their name scopes."""
+    """The self time in a sentence and as figures, the tree of name scopes, and every op."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
         if pair.diff().empty:
@@ -119,10 +119,10 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield cached_section(pair, "op_stats", _answer)
     yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_flame_graph(pair, options)])  # above the table, which gets shorter where a bar is clicked
     yield later(lambda: _every_op(pair, rows(), options))
     if not pair.is_single:
         yield Live("manual_pairs")  # those that were made, if any
-    yield later(lambda: [_flame_graph(pair, options)])
     yield Section(MORE, lambda: _more(pair, rows(), options))
 
 

@@ -130,7 +130,9 @@ def _every_op(series: Series, options: Options) -> Iterator[Block]:
 def _runs(series: Series) -> Table:
     """Every run, the last one first."""
     rows = series.rows.iloc[::-1].reset_index(drop=True)
-    labels = {"label": "Label", "tags": "Tags", "problem": "Problem"}
+    labels = {"tags": "Tags", "problem": "Problem"}
+    if (rows["label"] != rows["name"]).any():
+        labels = {"label": "Label", **labels}
     heading, unit = words.value_and_unit(series.metric), series.metric.unit
     columns = [
         *_texts(name="Run", recorded="Recorded (UTC)"),

@@ -39,7 +39,9 @@ def value_and_unit(metric: Metric) -> str:
 def headline(series: Series) -> str:
     """The last change; or that there is none."""
     if series.count < FEWEST_RUNS:
-        return f"{series.count} runs with a value: at least {FEWEST_RUNS} are needed to find changes."
+        text = f"{series.count} runs with a value: at least {FEWEST_RUNS} are needed to find changes."
+        text += f" Capture {FEWEST_RUNS - series.count} more of this program"
+        return f"{text}, or compare two of them on the Overview." if series.count > 1 else f"{text}."
     name = _name(series.metric)
     if series.changes.empty:
         return f"No change of {name[0].lower()}{name[1:]} in the last {series.count:,} runs."

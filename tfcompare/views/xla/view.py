@@ -92,7 +92,7 @@ class Options:
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
-    """The time per execution in a sentence and as figures, every instruction, and the tree of them."""
+    """The time per execution in a sentence and as figures, the tree of instructions, and every one."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
     tables = zip(pair.shown, pair.tables("hlo_ops"), strict=False)
@@ -105,8 +105,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
         yield Choose(["filter", "by"])
+        yield later(lambda: [_flame_graph(pair, options)])  # above the table, which gets shorter on a click on a bar
         yield later(lambda: _every_instruction(pair, options))
-        yield later(lambda: [_flame_graph(pair, options)])
         yield Section(MORE, lambda: _more(pair, options, rows()))
     else:
         yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
