@@ -187,7 +187,7 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text":
-            room = laid_out.letters(column) if column.is_name or column is columns[0] else None
+            room = laid_out if column.is_name or column is columns[0] else None
             short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {}, room)
         if column.name == "match":
             short[column.name] = MATCH_WORDS
@@ -220,17 +220,20 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
 
 
 def _readings(
-    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], letters: int | None = None
+    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], room: Layout | None = None
 ) -> dict[str, str]:
-    """What is displayed for each text, if it is not the text itself; names have at most so many letters."""
+    """What is displayed for each text, if it is not the text itself; names have the room of their column."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    shown = [readings.get(text) or _name(text, column, letters) for text in whole]
+    shown = [readings.get(text) or _name(text, column, room) for text in whole]
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
 
 
-def _name(text: str, column: Shown, letters: int | None) -> str:
-    name = innermost_first(text, letters) if column.is_name else text
-    return name if letters is None or SCOPE_MARK in name else middle_ellipsis(name, letters)
+def _name(text: str, column: Shown, room: Layout | None) -> str:
+    whole = innermost_first(text) if column.is_name else text
+    if room is None or room.fits(column, whole):
+        return whole
+    name = innermost_first(text, room.letters(column)) if column.is_name else text
+    return name if SCOPE_MARK in name else middle_ellipsis(name, room.letters(column))
 
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:
