@@ -203,8 +203,11 @@ def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
 
 
 def gap_matters(sides: Sequence[Facts]) -> bool:
-    """Whether the largest idle gap of either side is a part of its step that is worth a change."""
-    return any(one.gap is not None and one.gap.length_us >= WORTH_IT * one.step_us for one in sides)
+    """Whether the largest idle gap of a step changed by a part of the step that is worth a change; of a run alone,
+    whether it is one."""
+    lengths_us = [0.0 if one.gap is None else one.gap.length_us for one in sides]
+    before, after = (0.0, *lengths_us)[-2:]
+    return abs(after - before) >= WORTH_IT * max(one.step_us for one in sides)
 
 
 def gap_sentence(facts: Facts) -> str:
