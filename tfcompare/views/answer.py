@@ -180,12 +180,11 @@ def verdict(pair: Pair) -> Verdict:
         return Verdict("", "neutral", sentence, [how], note=how)
     slow = [*lost_steps(shown), *slow_steps(pair, shown)]
     if pair.is_single:
-        run = pair.baseline
         side = pair.sides[0]
         included = sum(len(side.steps(i).included) for i in side.positions)
         counted = f"{included:,} of {sum(one.info.step_count for one in side.runs):,} steps are included."
         time_us = step_time_us(side)
-        name = f"{as_code(run.name)}: " if pair.by_name else ""
+        name = f"{as_code(side.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)
