@@ -166,8 +166,10 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     if any(map(math.isnan, on_host)):
         return [*_execution(pair), *op_times(pair.diff(), pair.per_on)]
     of_devices = pair.device_verdict if pair.main_kind is None else None  # else, it is on the steps of that kind
+    types = [side.run.info.device_type for side in pair.sides]
+    busy_us = [math.nan if of == "CPU" and not time else time for of, time in zip(types, on_device, strict=True)]
     busy = (
-        KeyFigure("Device busy", "µs", *on_device, better_by(of_devices), _DEVICE_BUSY)
+        KeyFigure("Device busy", "µs", busy_us[0], busy_us[1], better_by(of_devices), _DEVICE_BUSY)
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
