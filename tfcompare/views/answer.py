@@ -25,7 +25,7 @@ from tfcompare.views.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.views.advice import Facts as AdviceFacts
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Opens, Section, Text, Verdict
 from tfcompare.views.hosts.figures import slowest_host_in
-from tfcompare.views.hosts.words import who
+from tfcompare.views.hosts.words import after_headline, host_sentence, verdict_sentence, who
 from tfcompare.views.kernels.clock_change import clock_change
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.memory import peak as memory_peak
@@ -47,6 +47,7 @@ from tfcompare.views.steps.verdict_words import (
     device_time,
     doubt,
     evidence,
+    headline_names_host,
     loop_clause,
     next_step,
     significant_findings,
@@ -113,7 +114,7 @@ def _clock(pair: Pair) -> str:
 def below(pair: Pair) -> Iterator[Block]:
     """What explains the largest changes: hosts, kinds of steps, what differs besides times, and memory."""
     if not pair.are_unrelated:
-        if of_hosts := attribution_of(pair).host_sentence:
+        if of_hosts := host_sentence(pair, after_headline if headline_names_host(pair) else verdict_sentence):
             yield Text(of_hosts, more="hosts")
         yield from step_kinds.blocks(pair)
     yield from what_differs.section(pair)
