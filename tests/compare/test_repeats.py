@@ -79,13 +79,22 @@ def test_runs_of_one_name_are_told_apart_by_their_paths() -> None:
 # --- step time
 
 
+def test_a_side_of_several_captures_is_called_by_their_program_unless_the_other_is_of_the_same() -> None:
+    (large, _), (small, more) = group("large_run-", 20.0), group("small_run-", 10.0, 10.1, 10.2, 10.3)
+    found = compare(large, small, repeats={small.id: more})
+    assert [side.name for side in found.sides] == ["large_run-0", "small"]
+    assert "`small` is " in found.headline() and "than `large_run-0` (" in found.headline()
+    again = compare(small, more[1], repeats={small.id: more[:1], more[1].id: more[2:]})
+    assert [side.name for side in again.sides] == ["small_run-0", "small_run-2"]
+
+
 def test_with_three_recordings_a_side_the_spread_is_measured_of_the_steps_and_of_ops() -> None:
     (before, its), (after, their) = group("b", 10.0, 10.1, 9.9), group("a", 10.5, 10.6, 10.4)
     alone, both = compare(before, after), compare(before, after, repeats={before.id: its, after.id: their})
     words = [(found.verdict[after.id].word, set(found.table("op_stats")["verdict"])) for found in (alone, both)]
     assert words == [("unclear", {"unclear"}), ("slower", {"slower"})]
     assert "CPU default" in alone.verdict[after.id].reason
-    assert "from 60 and 60 steps" in both.verdict[after.id].reason
+    assert "from 60 steps per side" in both.verdict[after.id].reason
     assert "Run-to-run variation is measured: " in both.verdict[after.id].reason
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from tests.profiles import SAMPLES
 from tfcompare.sources.logdir import FoundRun, HostFile, find_runs
-from tfcompare.sources.replicates import is_copy, is_one_program, program_names, replicate_names, suggest
+from tfcompare.sources.replicates import (
+    is_copy,
+    is_one_program,
+    program_name,
+    program_names,
+    replicate_names,
+    suggest,
+)
 
 STAMPS = ("2026_11_20_10_17_24", "2026_11_20_10_19_00", "2026_11_21_08_00_01")
 
@@ -131,3 +138,17 @@ def test_on_the_samples_the_second_recording_alone_is_suggested() -> None:
     assert suggest(runs, ids["filters_512_128"], [ids["filters_16_8"]]) == expected
     assert suggest(runs, ids["filters_16_8"], [ids["filters_512_128"]]) == expected
     assert suggest(runs, ids["filters_16_8"], [ids["filters_16_8_again"]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (["h100_16_8_run-1", "h100_16_8_run-2"], "h100_16_8"),
+        (["filters_16_8", "filters_16_8_again"], "filters_16_8"),
+        (["before/run-1", "before/run-2"], "before"),
+        (["run-1", "run-2"], "run-1"),
+        (["filters_16_8", "filters_512_128"], "filters_16_8"),
+    ],
+)
+def test_captures_are_called_by_their_program_or_else_by_the_first(names: list[str], called: str) -> None:
+    assert program_name(names) == called

@@ -76,7 +76,7 @@ def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(
     assert button.label == "Add filters_16_8_again as a replicate"
     assert "filters_16_8_again as replicates of filters_16_8" in button.help
     button.click().run()
-    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
+    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (2 captures)]"
     assert "from 20 and 40 steps" in reason(page)
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     assert (page.session_state["key"], page.session_state["ratio"]) != alone, "nothing stale is shown"
@@ -87,7 +87,7 @@ def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppT
     page.run()
     assert repeats_of(page, LARGE).label == "More captures of filters_512_128"
     repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
-    assert "**A** filters_512_128 (+2 replicates)" in chips(page)
+    assert "**A** filters_512_128 (3 captures)" in chips(page)
     assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]
     assert "un-to-run variation is measured: " in reason(page)
     assert repeats_of(page, SMALL).options == [], "a recording belongs to one run"
@@ -117,7 +117,7 @@ def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: A
     assert repeats_of(page, SMALL).value == [AGAIN]
     next(button for button in page.button if button.label == "Swap").click().run()
     assert page.query_params["repeat"] == f"0:{AGAIN}"
-    assert chips(page) == ":gray-badge[**A** filters_16_8 (+1 replicate)] :violet-badge[**B** filters_512_128]"
+    assert chips(page) == ":gray-badge[**A** filters_16_8 (2 captures)] :violet-badge[**B** filters_512_128]"
     assert page.session_state["ratio"] == pytest.approx(1 / forth)
 
 
@@ -225,7 +225,7 @@ def test_runs_that_may_be_replicates_are_offered_and_added_with_a_click(tmp_path
         assert button.label == "Add 1 possible replicate"
         assert "monday as replicates of tuesday" in button.help
         button.click().run()
-        assert chips(page).endswith("**B** tuesday (+1 replicate)]")
+        assert chips(page).endswith("**B** tuesday (2 captures)]")
 
 
 def test_what_differs_in_ops_shapes_or_device_is_no_replicate() -> None:
@@ -244,5 +244,5 @@ def test_a_folder_of_captures_of_one_program_is_shown_as_one_run(page: AppTest) 
     page.query_params.clear()
     with settings.override(Settings(places=(SAMPLES / "autoencoder_gpu" / "h100_16_8",))):
         page.run()
-    assert "h100_16_8_run-1 (+2 replicates)" in chips(page)
+    assert "h100_16_8 (3 captures)" in chips(page)
     assert page.session_state["headline"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pandas.io.formats.style import Styler
 from streamlit.testing.v1 import AppTest
@@ -332,8 +333,8 @@ def facts_with_shapes() -> None:
     from tfcompare.views.blocks import Facts
 
     header = ["Largest changes", "Change", "A", "B", "Ratio", "95 % CI", "Verdict", "Shape"]
-    figures = ["−130 ms", "131 ms", "1.28 ms", "0.00977×", "0.00601×–0.0159×", "▼ likely faster"]
-    names = ("jit(step)/transpose(jvp(decoder_outer))/conv", "jit(step)/transpose(jvp(decoder_inner))/conv")
+    figures = ["−130 ms", "131 ms", "1.28 ms", "0.00977×", "0.00601×–0.0159×", "= same"]
+    names = [f"jit(step)/transpose(jvp(decoder_{which}))/conv_general_dilated" for which in ("outer", "inner")]
     show_facts(Facts(header, [[name, *figures, "[16,32,32,512] → [16,32,32,16]"] for name in names]), key="facts")
 
 
@@ -343,6 +344,15 @@ def test_shapes_and_intervals_leave_room_for_names_beside_them():
     found = json.loads(page.dataframe[0].proto.columns)
     widths = [one["width"] for one in found.values() if "width" in one]
     assert widths[0] >= 200 and sum(widths) + 40 == PAGE_PIXELS
+
+
+def test_long_names_of_changes_keep_what_tells_them_apart_and_verdicts_are_shown_as_they_are_written():
+    page = AppTest.from_function(facts_with_shapes).run()
+    styler = page.dataframe[0].proto.arrow_data.styler
+    shown = pa.ipc.open_stream(styler.display_values).read_pandas()
+    assert shown.iloc[:, 0].tolist() == [f"conv_genera… ‹ tr…ose(jvp(decoder_{which}" for which in ("outer", "inner")]
+    assert set(shown.iloc[:, 6]) == {"= same"}
+    assert set(page.dataframe[0].value["Verdict"]) == {"'= same"}, "the grid's own download writes its cells"
 
 
 def test_of_different_programs_no_change_is_better_or_worse():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.views import chart_samples as samples
+from tests.views.advice.advice_facts import STEP_US, facts
 from tests.views.chart_samples import OPS
 from tfcompare import schema
 from tfcompare.compare.stats.verdict import Verdict
@@ -24,7 +25,8 @@ from tfcompare.views.key_figures import (
     in_pairs,
     op_times,
 )
-from tfcompare.views.steps.dashboard import matters
+from tfcompare.views.steps.dashboard import gap_matters, matters
+from tfcompare.views.steps.figures import Gap
 
 
 def test_op_times_are_sums_over_the_diff():
@@ -148,3 +150,22 @@ def test_memory_matters_though_it_did_not_change_where_it_is_weighed_and_all_tim
     assert matters(
         KeyFigure("Device op time", "µs", 1.0, 1.0, "neither", ""), (math.nan, math.nan), weighs_memory=False
     )
+
+
+@pytest.mark.parametrize(
+    ("shares", "is_first"),
+    [
+        ((0.8,), True),
+        ((0.01,), False),
+        ((0.8, 0.8), False),
+        ((0.8, 0.7), True),
+        ((0.01, 0.2), True),
+        ((0.0, 0.2), True),
+    ],
+)
+def test_an_idle_gap_is_shown_first_where_it_changed_or_of_a_run_alone_is_long(
+    shares: tuple[float, ...], is_first: bool
+) -> None:
+    sides = [facts(gap=Gap(True, "", "mul", share * STEP_US) if share else None) for share in shares]
+    assert gap_matters(sides) == is_first
+    assert len(sides) == 1 or gap_matters(sides[::-1]) == is_first, "swapped"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.side import Side
 from tfcompare.errors import Unknown
+from tfcompare.sources.replicates import program_name
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -56,12 +57,22 @@ def chosen_captures(called: Sequence[str], compared: Sequence[Run], repeats: Map
 
 
 def sides_of(typical: Sequence[Typical]) -> tuple[Side, ...]:
-    """The sides of a comparison of these runs, the baseline first; a run that is its own candidate once."""
+    """The sides of a comparison of these runs, the baseline first; a run that is its own candidate once.
+
+    A side of several captures has the name of their program, unless another side has it as well.
+    """
     if len(typical) == 2 and typical[0].run.id == typical[1].run.id:
         typical = typical[:1]
+    names = [one.run.name for one in typical]
+    programs = [
+        program_name([one.run.name, one.name, *(other.name for other in one.others)]) if one.others else one.run.name
+        for one in typical
+    ]
+    if len(set(programs)) == len(programs):
+        names = programs
     return tuple(
-        Side(one.run.name, position, len(typical)).of((one.run, *one.others), one.host)
-        for position, one in enumerate(typical)
+        Side(name, position, len(typical)).of((one.run, *one.others), one.host)
+        for position, (name, one) in enumerate(zip(names, typical, strict=True))
     )
 
 

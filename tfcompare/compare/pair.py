@@ -168,14 +168,14 @@ class Pair:
     @property
     def names(self) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""
-        ours, theirs = self.runs
-        return (ours.id, theirs.id) if ours.name == theirs.name else (ours.name, theirs.name)
+        ours, theirs = self.sides_as_recorded
+        return (ours.run.id, theirs.run.id) if ours.name == theirs.name else (ours.name, theirs.name)
 
     @property
     def called(self) -> tuple[str, str]:
         """What sentences call baseline and candidate; a run alone goes by its name."""
         if self.is_single:
-            return self.baseline.name, self.baseline.name
+            return self.among.sides[0].name, self.among.sides[0].name
         ours, theirs = self.sides
         return self.names if self.by_name else (ours.letter, theirs.letter)
 

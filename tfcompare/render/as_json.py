@@ -56,7 +56,7 @@ def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]
     """The `document` on the runs of a comparison; a candidate has `candidate`, `options` and `blocks`."""
     runs = []
     for side in comparison.sides:
-        one = {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.name}
+        one = {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.run.name}
         runs.append(one | {"digest": side.run.content_id, "captures": len(side.runs)})
     found = list(map(plain, caveats(comparison)))
     about = {"per": comparison.per, "host": comparison.host, "runs": runs, "caveats": found}

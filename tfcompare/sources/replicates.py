@@ -155,6 +155,14 @@ def without_repetition(name: str) -> str:
     return name
 
 
+def program_name(names: Sequence[str]) -> str:
+    """What captures with these names are called together: what is left without capture times and words for a
+    repetition, if that is the same for all; else the first name."""
+    plain = {"/".join(filter(None, map(without_repetition, name.split("/")))) for name in names}
+    same = plain.pop() if len(plain) == 1 else ""
+    return same or names[0]
+
+
 def _without_counter(parts: Parts, counted: Mapping[_Place, Mapping[str, str]]) -> Parts:
     """The path with `#` in place of a counter at the end of a part, the last part that has one."""
     for i in reversed(range(len(parts))):

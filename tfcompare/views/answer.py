@@ -25,7 +25,7 @@ from tfcompare.views.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.views.advice import Facts as AdviceFacts
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Opens, Section, Text, Verdict
 from tfcompare.views.hosts.figures import slowest_host_in
-from tfcompare.views.hosts.words import who
+from tfcompare.views.hosts.words import after_headline, host_sentence, verdict_sentence, who
 from tfcompare.views.kernels.clock_change import clock_change
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.memory import peak as memory_peak
@@ -47,6 +47,7 @@ from tfcompare.views.steps.verdict_words import (
     device_time,
     doubt,
     evidence,
+    headline_names_host,
     loop_clause,
     next_step,
     significant_findings,
@@ -113,7 +114,7 @@ def _clock(pair: Pair) -> str:
 def below(pair: Pair) -> Iterator[Block]:
     """What explains the largest changes: hosts, kinds of steps, what differs besides times, and memory."""
     if not pair.are_unrelated:
-        if of_hosts := attribution_of(pair).host_sentence:
+        if of_hosts := host_sentence(pair, after_headline if headline_names_host(pair) else verdict_sentence):
             yield Text(of_hosts, more="hosts")
         yield from step_kinds.blocks(pair)
     yield from what_differs.section(pair)
@@ -180,12 +181,11 @@ def verdict(pair: Pair) -> Verdict:
         return Verdict("", "neutral", sentence, [how], note=how)
     slow = [*lost_steps(shown), *slow_steps(pair, shown)]
     if pair.is_single:
-        run = pair.baseline
         side = pair.sides[0]
         included = sum(len(side.steps(i).included) for i in side.positions)
         counted = f"{included:,} of {sum(one.info.step_count for one in side.runs):,} steps are included."
         time_us = step_time_us(side)
-        name = f"{as_code(run.name)}: " if pair.by_name else ""
+        name = f"{as_code(side.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)

@@ -223,7 +223,9 @@ def label_rows(result: go.Figure, labels: list[str], offset: float = 0.0) -> Non
     above = 58 if result.layout.title.subtitle.text else 36
     below = 52 if result.layout.xaxis.title.text else 24
     height = above + below + LABELLED_ROW_PIXELS * max(len(labels), FEWEST_LABELLED_ROWS)
-    result.update_layout(height=height, margin_t=above)
+    result.update_layout(height=height, margin={"t": above, "b": below})
+    if not result.layout.xaxis.title.text:  # else, room for a title is left below the axis
+        result.update_xaxes(automargin=False)
 
 
 def _row_pixels(bars: int) -> int:

@@ -17,7 +17,7 @@ from tfcompare.tables.hosts import straggler
 from tfcompare.views.hosts import figures as hosts
 from tfcompare.views.hosts import figures as slowest_host
 from tfcompare.views.hosts.figures import groups_of
-from tfcompare.views.hosts.words import host_sentence, verdict_sentence
+from tfcompare.views.hosts.words import after_headline, host_sentence, verdict_sentence
 
 STEPS = 12
 LAYER, SLEEP = "model/layer:MatMul", "model/sleep:PyFunc"
@@ -236,6 +236,15 @@ def test_a_delay_in_which_no_op_runs_is_placed_between_ops() -> None:
         "4.00 ms to 8.31 ms), spent between `model/layer` and `model/sleep`, where no op runs (idle); the others wait "
         "for it in `CollectiveReduceV2`; in the baseline no host stood out."
     )
+
+
+def test_after_the_headline_only_the_rest_is_said_of_the_slowest_host() -> None:
+    assert after_headline(slowest_host.slowest_host(slowed(gap=6)), slowest_host.slowest_host(balanced())) == (
+        "The others wait for `b` in `CollectiveReduceV2`; it takes 4.00 ms to 8.31 ms more per step (95 % confidence "
+        "interval); in the baseline no host stood out."
+    )
+    nobody = slowest_host.slowest_host(balanced())
+    assert after_headline(nobody, None, alone=True) == verdict_sentence(nobody, None, alone=True)
 
 
 def test_balanced_hosts_name_nobody() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles import loaded_run
-from tests.views.flat import links, only_pair, pair_of, shown, texts
+from tests.views.flat import links, of_kind, only_pair, pair_of, shown, texts
 from tfcompare import compare
 from tfcompare.compare.pair import Pair
-from tfcompare.views.blocks import Chart, Links, Section, Table
+from tfcompare.views import answer
+from tfcompare.views.blocks import Chart, Links, Section, Table, Text
 from tfcompare.views.hosts.view import VIEW
 from tfcompare.views.registry import charts
 
@@ -40,6 +41,12 @@ def test_figures_by_name_are_those_of_the_view(workers: Pair) -> None:
     assert all(charts()[name](workers) == figure for name, figure in drawn.items())
     titles = [drawn[name].layout.title.text for name in MAPS]
     assert [title.split(": ")[0] for title in titles] == ["A", "B", "B − A"], "titles of narrow charts are cut"
+
+
+def test_the_overview_says_once_who_is_slowest(workers: Pair) -> None:
+    said = " ".join([answer.headline(workers), *(one.text for one in of_kind(answer.below(workers), Text))])
+    assert said.count("7.27 ms") == said.count("of its input pipeline") == 1
+    assert "The others wait for `worker1` in `CollectiveReduceV2`" in said
 
 
 def test_links_lead_to_the_slowest_host_first(workers: Pair) -> None:

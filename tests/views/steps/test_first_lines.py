@@ -185,6 +185,10 @@ def test_what_differs_in_more_than_the_program_is_not_called_the_fastest() -> No
         "zoo has the shortest step of 3 runs; zoo handles 0.5× the examples of base in 0.43× the time"
     )
     assert "But the runs differ in batch size, which alone can change times." in first
+    transformer = load(SAMPLES / "transformer_gpu" / "h100_store_activations" / "h100_store_activations_run-1")
+    other = fastest(compare(named("filters_512_128"), captures("h100_16_8")[0], transformer))
+    expected = "h100_store_activations_run-1 has the shortest step of 3 runs, but h100_16_8_run-1 is another program."
+    assert other == expected
     twice = compare(named("filters_512_128"), named("filters_16_8"), replace(named("filters_16_8"), id="again"))
     assert fastest(twice).endswith(", the same capture, have the shortest step of 3 runs.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -75,6 +76,14 @@ def test_what_makes_runs_hard_to_compare_is_a_caveat() -> None:
     caveats = text.partition("Caveats (")[2]
     assert "one capture is counted 2 times" in caveats
     assert "1. Device type: GPU vs CPU; the kind of device alone changes times" in caveats
+
+
+def test_a_run_without_devices_beside_one_with_some_has_no_time_of_theirs() -> None:
+    for names in (("tf_gpu", "tf_cpu_base"), ("tf_cpu_base", "tf_gpu")):
+        (cards,) = of_kind(answer.figures(pair_of(*names)), Cards)
+        (busy,) = [one for one in cards.figures if one.label == "Device busy"]
+        times = dict(zip(names, (busy.baseline, busy.candidate), strict=True))
+        assert times["tf_gpu"] > 0 and math.isnan(times["tf_cpu_base"])
 
 
 def test_what_differs_is_no_caveat_where_it_is_said() -> None:

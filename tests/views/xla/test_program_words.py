@@ -15,7 +15,7 @@ from tests.xspace_builder import chunk, integer
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 from tfcompare.views.steps.what_differs import program_changes_clause
-from tfcompare.views.xla.program import program_diff
+from tfcompare.views.xla.program import ProgramDiff, program_diff
 from tfcompare.views.xla.program_words import Kinds
 
 X = parameter("x", F32[8, 8])
@@ -82,8 +82,16 @@ CASES = {
 @pytest.mark.parametrize(("ours", "theirs", "telling", "others"), CASES.values(), ids=CASES)
 def test_changes_of_one_kind_are_summed_up(ours: bytes, theirs: bytes, telling: list[str], others: list[str]) -> None:
     found = kinds(ours, theirs)
-    assert (found.telling, [one for one in found.others if "other attributes" not in one]) == (telling, others)
+    following = [*filter(None, [found.shapes]), *(one for one in found.others if "other attributes" not in one)]
+    assert (found.telling, following) == (telling, others)
     assert kinds(ours, ours) == Kinds([], [])
+
+
+def test_what_follows_from_other_differences_is_left_out_of_the_brief_sentence() -> None:
+    added, shapes = ["1 `tanh` was added"], "3 of 6 `dot` have another shape"
+    found = [ProgramDiff(8, 1, 0, 3, [], one).brief for one in (Kinds([], added, shapes=shapes), Kinds([], added))]
+    summary = "4 of 8 instructions differ: 1 added, 3 changed"
+    assert found == [f"{summary}; {shapes}", f"{summary}; {added[0]}"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +121,7 @@ def test_an_empty_tuple_has_no_type_to_go_from() -> None:
         return profile(X, parameter("state", shape, 1), instruction("wait.2", "custom-call", shape, "x"))
 
     found = kinds(with_result(shapes()), with_result(F32[4, 4]))
-    assert found == Kinds([], ["`wait.2` and 1 other instruction have another shape"])
+    assert found == Kinds([], [], shapes="`wait.2` and 1 other instruction have another shape")
 
 
 def test_the_most_telling_change_of_two_runs() -> None:

@@ -41,9 +41,8 @@ _FORMATS: dict[Format, tuple[str, str, str]] = {
 def show(comparison: Pairs) -> None:
     """A chip for each run, the unit of all sums, the caveats, and the report."""
     for side in comparison.sides:
-        count = len(side.runs) - 1
-        more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
-        name = as_markdown(side.run.name + more)
+        several = f" ({len(side.runs)} captures)" if len(side.runs) > 1 else ""
+        name = as_markdown(side.name + several)
         role = "" if side.sides == 1 else "Baseline: " if side.position == 0 else "Candidate: "
         st.badge(
             name if comparison.is_single else f"**{side.letter}** {name}",

@@ -15,6 +15,7 @@ from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
     MARKER_PIXELS,
+    NAME_LETTER_PIXELS,
     NARROW_PAGE_PIXELS,
     PADDING_PIXELS,
     PAGE_PIXELS,
@@ -147,19 +148,26 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     labels = ["" if i == 0 else facts.header[i] for i in columns]
     frame = pd.DataFrame([[row[i] for i in columns] for row in facts.rows], columns=labels, dtype="str")
     texts = [label for i, label in zip(columns, labels, strict=True) if i not in facts.numbers]
-    frame[texts] = for_spreadsheet(frame[texts])
+    written = frame[texts]
+    frame[texts] = for_spreadsheet(written)
     colours = [TONE_COLOURS.get(tone, "") for tone in facts.tones] or [""] * len(frame)
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
-    names = [innermost_first(str(name)) for name in frame[labels[0]]]
+    whole = written[labels[0]]
+    names = [innermost_first(name) for name in whole]
     letters = [max(map(letters_of, cells)) for cells in (names, *([label, *frame[label]] for label in labels[1:]))]
     pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
-    pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
+    left = max(page - MARKER_PIXELS - sum(pixels[1:]), FEWEST_NAME_PIXELS)
+    if pixels[0] > left:
+        pixels[0] = left
+        names = [innermost_first(name, int((left - PADDING_PIXELS) / NAME_LETTER_PIXELS)) for name in whole]
+    displayed = [dict(zip(frame[label], written[label], strict=True)) for label in texts]
+    displayed[0] = dict(zip(frame[labels[0]], names, strict=True))
     chosen = st.query_params.get(f"{key}_row")
     st.session_state[key] = {"selection": {"rows": [ids.index(chosen)] if chosen in ids else [], "columns": []}}
     st.dataframe(
-        coloured.format({labels[0]: lambda name: innermost_first(str(name))}),
+        coloured.format({label: shown.__getitem__ for label, shown in zip(texts, displayed, strict=True)}),
         key=key,
         hide_index=True,
         height="content",

@@ -66,6 +66,10 @@ class Layout:
         """How many letters of a name the column has room for; these are narrower than digits."""
         return int((self.pixels[column.name] - PADDING_PIXELS) / NAME_LETTER_PIXELS)
 
+    def fits(self, column: Shown, text: str) -> bool:
+        """Whether the column has room for the whole text."""
+        return letters_of(text) * LETTER_PIXELS <= self.pixels[column.name] - PADDING_PIXELS
+
     def factor(self, column: Shown) -> float:
         """The divisor of the column's values."""
         return self.scales[column.name].size if column.name in self.scales else 1.0

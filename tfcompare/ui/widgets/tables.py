@@ -188,7 +188,7 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text":
-            room = laid_out.letters(column) if column.is_name or column is columns[0] else None
+            room = laid_out if column.is_name or column is columns[0] else None
             short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {}, room)
         if column.name == "match":
             short[column.name] = MATCH_WORDS
@@ -221,17 +221,25 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
 
 
 def _readings(
-    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], letters: int | None = None
+    cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str], room: Layout | None = None
 ) -> dict[str, str]:
-    """What is displayed for each text, if it is not the text itself; names have at most so many letters."""
+    """What is displayed for each text, if it is not the text itself; names have the room of their column."""
     whole = texts.dropna().astype("str").drop_duplicates()
     names = whole.tolist()
     if column.is_name:
-        names = [innermost_first(name) for name in names] if letters is None else distinct_names(names, letters)
-    if letters is not None:
-        names = [name if SCOPE_MARK in name else middle_ellipsis(name, letters) for name in names]
+        names = [innermost_first(name) for name in names]
+    if room is not None:
+        names = _fitted(whole.tolist(), names, column, room)
     shown = [readings.get(text) or name for text, name in zip(whole, names, strict=True)]
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
+
+
+def _fitted(texts: list[str], names: list[str], column: Shown, room: Layout) -> list[str]:
+    """The names that fit the column, and of the others what tells them apart."""
+    letters = room.letters(column)
+    short = distinct_names(texts, letters) if column.is_name else names
+    cut = [name if SCOPE_MARK in name else middle_ellipsis(name, letters) for name in short]
+    return [name if room.fits(column, name) else less for name, less in zip(names, cut, strict=True)]
 
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:

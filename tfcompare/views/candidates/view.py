@@ -112,6 +112,8 @@ def _fastest(pair: Pair) -> str:
     first = f"{as_code(names[1])}{' (the baseline)' if found.candidate is pair.baseline else ''}"
     if verdict == IDENTICAL:
         return f"{first} and {as_code(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
+    if found.are_unrelated:
+        return f"{first} has the shortest step of {len(runs):,} runs, but {as_code(names[0])} is another program."
     change = headline(found, names)
     if change.predicate and not verdict.caveat:
         return f"{first} is the fastest of {len(runs):,} runs: it {change.predicate}."

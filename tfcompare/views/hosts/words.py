@@ -9,12 +9,14 @@ from tfcompare import schema
 from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.stats.host_significance import CONSISTENT, Outstanding
-from tfcompare.text import as_code
+from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_ratio, format_time_us
 from tfcompare.views.hosts.causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.views.hosts.figures import SlowHost, slowest_host_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfcompare.compare.pair import Pair
 
 
@@ -34,22 +36,37 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
         f"{format_time_us(found.excess)} more than the others per step ({_interval(found.low, found.high)})",
     ]
     if candidate.cause is not None:
-        own, theirs = candidate.cause.device
-        device = f"; its device is {as_code(own)}, the others' {as_code(theirs)}" if own or theirs else ""
-        clauses.append(f"spent {_where(candidate.cause)}{device}")
+        clauses.append(f"spent {_where(candidate.cause)}{_device(candidate)}")
     waits = "" if candidate.collective is None else f"; the others wait for {'them' if plural else 'it'}"
     if candidate.collective:
         waits += f" in {as_code(candidate.collective)}"
     return f"{', '.join(clauses)}{waits}{'' if alone else _before(candidate, baseline)}."
 
 
-def host_sentence(pair: Pair) -> str:
-    """The verdict on the hosts of a candidate; empty for a single host, and if one host was chosen."""
+def after_headline(candidate: SlowHost | None, baseline: SlowHost | None, *, alone: bool = False) -> str:
+    """As `verdict_sentence`, after a headline that says who is slowest, how often, by how much, and where."""
+    if candidate is None or not candidate.found.stands_out:
+        return verdict_sentence(candidate, baseline, alone=alone)
+    found, name = candidate.found, who(candidate)
+    it, takes = ("they", "take") if candidate.group_name else ("it", "takes")
+    more = f"{takes} {format_time_us(found.low)} to {format_time_us(found.high)} more per step"
+    if candidate.collective is not None:
+        where = f" in {as_code(candidate.collective)}" if candidate.collective else ""
+        more = f"The others wait for {name}{where}; {it} {more}"
+    else:
+        more = capitalized(f"{name} {more}")
+    before = "" if alone else _before(candidate, baseline)
+    return f"{more} ({LEVEL * 100:.0f} % confidence interval){_device(candidate)}{before}."
+
+
+def host_sentence(pair: Pair, say: Callable[..., str] = verdict_sentence) -> str:
+    """The verdict on the hosts of a candidate, by `verdict_sentence` or `after_headline`; empty for a single host, and
+    if one host was chosen."""
     if pair.host is not None or len(pair.candidate.host_names) < 2:
         return ""
     found = slowest_host_in(pair, pair.candidate)
     before = None if pair.is_identical else slowest_host_in(pair, pair.baseline)
-    sentence = verdict_sentence(found, before, alone=pair.is_identical)
+    sentence = say(found, before, alone=pair.is_identical)
     _, broken_down = attributed_hosts(pair)
     if found is None or (found.found.stands_out and broken_down == found.name):
         return sentence
@@ -85,6 +102,12 @@ def _nobody(slow: SlowHost) -> str:
         return f"No {slow.by} is named as the slowest, as {few}; {as_code(slow.name)} {how_often} and {excess}"
     interval = _interval(found.low, found.high)
     return f"No {slow.by} stands out: the slowest, {as_code(slow.name)}, {how_often} and {excess} ({interval})"
+
+
+def _device(slow: SlowHost) -> str:
+    """That its device is another than the others', where that is so."""
+    own, theirs = slow.cause.device if slow.cause is not None else ("", "")
+    return f"; its device is {as_code(own)}, the others' {as_code(theirs)}" if own or theirs else ""
 
 
 def _before(candidate: SlowHost, baseline: SlowHost | None) -> str:

@@ -166,8 +166,10 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     if any(map(math.isnan, on_host)):
         return [*_execution(pair), *op_times(pair.diff(), pair.per_on)]
     of_devices = pair.device_verdict if pair.main_kind is None else None  # else, it is on the steps of that kind
+    types = [side.run.info.device_type for side in pair.sides]
+    busy_us = [math.nan if of == "CPU" and not time else time for of, time in zip(types, on_device, strict=True)]
     busy = (
-        KeyFigure("Device busy", "µs", *on_device, better_by(of_devices), _DEVICE_BUSY)
+        KeyFigure("Device busy", "µs", busy_us[0], busy_us[1], better_by(of_devices), _DEVICE_BUSY)
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
@@ -203,8 +205,11 @@ def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
 
 
 def gap_matters(sides: Sequence[Facts]) -> bool:
-    """Whether the largest idle gap of either side is a part of its step that is worth a change."""
-    return any(one.gap is not None and one.gap.length_us >= WORTH_IT * one.step_us for one in sides)
+    """Whether the largest idle gap of a step changed by a part of the step that is worth a change; of a run alone,
+    whether it is one."""
+    lengths_us = [0.0 if one.gap is None else one.gap.length_us for one in sides]
+    before, after = (0.0, *lengths_us)[-2:]
+    return abs(after - before) >= WORTH_IT * max(one.step_us for one in sides)
 
 
 def gap_sentence(facts: Facts) -> str:

@@ -174,6 +174,12 @@ def _slow_host(pair: Pair, names: tuple[str, str]) -> str:
     return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}, by {price(one)}"
 
 
+def headline_names_host(pair: Pair) -> bool:
+    """Whether the first of `significant_findings` lead the headline, and name a host of the candidate."""
+    slow = slowest_host_in(pair, pair.candidate) if pair.headline_verdict.word == UNCLEAR else None
+    return slow is not None and slow.found.stands_out and not certain_ops(pair) and bool(_slow_host(pair, pair.marked))
+
+
 def _part(pair: Pair, attribution: Attribution, name: str) -> str:
     """By how much the part moved that moved most of those whose change is significant; over all captures."""
     if attribution.waterfall is None or not attribution.certain:

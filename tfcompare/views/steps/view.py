@@ -77,7 +77,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Live("typical_step")
     if any(has_step_times(run) for _, run in pair.shown):
         gap = later(partial(pair.cached, "gaps", lambda: list(_gaps(pair))))
-        is_first = gap_matters(answer.side_facts(pair))
+        is_first = gap_matters(answer.side_facts(pair)[: len(pair.shown)])
         yield from [gap] if is_first else []
         yield Section(MORE, partial(_more, pair, options, [] if is_first else [gap]))
     else:

@@ -108,7 +108,7 @@ def _programs(pair: Pair) -> Iterator[Block]:
     uneven = [_differing_hosts(pair, side) for side in (0, 1)]
     for label, diff in differing[:MOST_PROGRAMS]:
         links = [Link("On the XLA page", "xla", {"program": label})]
-        yield Links(links, f"{as_code(label)}: {diff.sentence}.")
+        yield Links(links, f"{as_code(label)}: {diff.brief}.")
     if more := [label for label, _ in differing[MOST_PROGRAMS:]]:
         yield Text(f"{_named(more)} {'differs' if len(more) == 1 else 'differ'}, too.", more="xla")
     there = [(names, side) for names, side in zip(alone, pair.marked, strict=True) if names]

@@ -160,7 +160,16 @@ class ProgramDiff:
     @property
     def sentence(self) -> str:
         """The summary and the kinds of differences, as Markdown; empty if there are none."""
-        return "; ".join([self.summary, *self.kinds.telling, *self.kinds.others])
+        return "; ".join([self.summary, *self._leading, *self.kinds.others])
+
+    @property
+    def brief(self) -> str:
+        """As `sentence`, without what follows from other differences unless there are no others."""
+        return "; ".join([self.summary, *(self._leading or self.kinds.others)])
+
+    @property
+    def _leading(self) -> list[str]:
+        return [*self.kinds.telling, *filter(None, [self.kinds.shapes])]
 
 
 def content(rows: pd.DataFrame) -> str:

@@ -101,7 +101,8 @@ class _Side:
 @dataclass(frozen=True)
 class Kinds:
     """What the differing instructions are, in a few words each: what is `telling` by itself, the most telling first,
-    and what mostly follows from that or from other inputs: shapes, counts of cheap instructions, attributes, operands.
+    that some have other `shapes`, and what mostly follows from that or from other inputs: counts of cheap instructions,
+    attributes, operands.
 
     `of_program` is the most telling that the program or its settings must have changed: a compiler chooses anew which
     kernels it calls, and with them a few fusions, each time.
@@ -110,6 +111,7 @@ class Kinds:
     telling: Sequence[str] = ()
     others: Sequence[str] = ()
     of_program: str = ""
+    shapes: str = ""
 
 
 def kinds_of(
@@ -153,8 +155,8 @@ def kinds_of(
     telling = list(dict.fromkeys([*by_program, *again, *fusions, *of_work]))
     is_all = len(others) == len(differing) - sum(theirs.of_others[to] for at, to in differing if at >= 0 <= to)
     have = "has" if sum(map(len, shapes.values())) == 1 else "have"
-    of_shape = [f"{_led_by(shapes, of_opcode)} {have} another shape"] if shapes else []
-    return Kinds(telling, [*of_shape, *of_others, *_others(others, is_all=is_all)], next(iter(by_program), ""))
+    of_shape = f"{_led_by(shapes, of_opcode)} {have} another shape" if shapes else ""
+    return Kinds(telling, [*of_others, *_others(others, is_all=is_all)], next(iter(by_program), ""), of_shape)
 
 
 def _types(types: Mapping[Two[str], _ByOpcode], of_opcode: Counter[str]) -> Iterator[str]:
