@@ -71,6 +71,7 @@ from tests.ui.hostile_profile import hostile
 from tests.views.flat import only_pair
 from tests.views.series.series_runs import FACTOR, nights
 from tests.views.timeline.cases import GPU_PAIR, aligned_pair
+from tfcompare.compare.matching.kernel_names import kernel_label
 from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.sources.logdir import find_runs
@@ -138,8 +139,7 @@ def test_timeline_moves_selects_and_measures(page: Page, samples_url: str) -> No
     tip = root.locator(".tip")
     kernel = aligned.timelines.sides[0].timeline.spans["name"].iloc[span]
     root.locator(".lanes canvas").hover(position={"x": x_of(root, middle), "y": y})
-    expect(tip).to_have_text(re.compile(rf"^{re.escape(name)}\n{re.escape(kernel[:20])}"))
-    assert len(tip.inner_text().splitlines()[1]) <= 60 < len(kernel), "its label"
+    expect(tip).to_have_text(re.compile(rf"^{re.escape(name)}\n{re.escape(kernel_label(kernel))}\n"))
     root.locator("canvas.head").hover(position={"x": 30, "y": 45})
     expect(tip).to_contain_text("counted from the begin of the step of each.\nDrawn at the times of A")
     root.press("n")
@@ -169,10 +169,12 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     root = opened_timeline(page, samples_url)
     aligned = aligned_pair(*GPU_PAIR)
     home = default_window_us(aligned, Viewport())
-    drag(page, root.locator("canvas.head"), (x_of(root, 1_000), x_of(root, 2_000)), RULER_Y)
+    begin, end = 7_500, 11_500  # what the device computes begins within it
+    pixels_per_us = x_of(root, 1.0) - x_of(root, 0.0)
+    drag(page, root.locator("canvas.head"), (x_of(root, begin), x_of(root, end)), RULER_Y)
     page.wait_for_url("**range=**")
     low, high = linked(page, "range")
-    assert abs(low - 1_000) + abs(high - 2_000) < 40, "within some pixels"
+    assert (abs(low - begin) + abs(high - end)) * pixels_per_us < 4
     expect(page.get_by_text("Ops cover")).to_be_visible()
     settled(page)
     rows = table_texts(page)
@@ -184,21 +186,25 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     page.wait_for_url(lambda url: "range=" not in url)
     expect(page.get_by_text("Ops cover")).to_have_count(0)
 
-    spans = drawing(aligned, Viewport())["spans"]
+    drawn = drawing(aligned, Viewport())
+    above, spans = drawn["lanes"][0]["rows"], drawn["spans"]
     ours, theirs = (spans[(spans["lane"] == 1) & (spans["side"] == side) & (spans["row"] == 0)] for side in (0, 1))
-    begin, end = ours["start"] + ours["duration"], ours["start"].shift(-1)
-    widest = (end - begin).idxmax()
+    begins, ends = ours["start"] + ours["duration"], ours["start"].shift(-1)
+    widest = (ends - begins).idxmax()
     before, after = (theirs.set_index("id").loc[ours.loc[row, "partner"]] for row in (widest, widest + 1))
-    apart = (after["start"] - before["start"] - before["duration"]) / 1000
-    gap = {"x": x_of(root, (begin[widest] + end[widest]) / 2), "y": 2 * LANE_GAP + 2.5 * ROW + SIDE_GAP}
+    apart = after["start"] - before["start"] - before["duration"]
+    begin, end = begins[widest], ends[widest]
+    times = (begin, end, before["start"], after["start"])
+    root = opened_timeline(page, samples_url, window=f"{min(times) - 100}:{max(times) + 100}")
+    gap = {"x": x_of(root, (begin + end) / 2), "y": 2 * LANE_GAP + (sum(above) + 0.5) * ROW + SIDE_GAP}
     root.locator(".lanes canvas").hover(position=gap)
-    expect(root.locator(".tip")).to_have_text(
-        f"Nothing for {(end[widest] - begin[widest]) / 1000:.2f} ms\nin B, {apart:.2f} ms between the same spans"
-    )
+    expect(root.locator(".tip")).to_have_text(re.compile(r"Nothing for .* µs\nin B, .* µs between the same spans"))
+    found = re.findall(r"[\d.]+(?= µs)", root.locator(".tip").inner_text())
+    assert list(map(float, found)) == pytest.approx([end - begin, apart], abs=0.1)
     root.locator(".lanes canvas").click(position=gap)
     page.wait_for_url("**range=**")
-    assert near(linked(page, "range"), (begin[widest], end[widest]))
-    expect(page.get_by_text("Ops cover")).to_be_visible()
+    assert near(linked(page, "range"), (begin, end))
+    expect(root.locator(".dock h5")).to_have_text(re.compile(rf"^{end - begin:.0f}\.\d µs from "))
 
     legend = root.locator(".legend span")
     expect(legend.first).to_have_text("slower")
@@ -209,12 +215,12 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     expect(legend.last).to_have_text("several, with gaps")
 
     settled(page)
-    page.get_by_role("textbox", name="Find").fill("conv2d")
+    page.get_by_role("textbox", name="Find").fill("conv_general")
     page.get_by_role("textbox", name="Find").press("Enter")
     count = root.locator(".found")
     expect(count).to_have_text(re.compile(r"^[1-9]\d* found$"))
     found = count.inner_text().split()[0]
-    page.wait_for_url("**find=conv2d**")
+    page.wait_for_url("**find=conv_general**")
     settled(page)
     for key, position in (("Enter", "1"), ("Enter", "2"), ("Shift+Enter", "1"), ("Shift+Enter", found)):
         root.press(key)
@@ -233,15 +239,15 @@ def test_timeline_ranges_gaps_steps_and_links(page: Page, samples_url: str) -> N
     becomes(page, lambda: near(window(root), of_longest))
 
     name, span, *_ = longest_kernel()
-    view = {"window": "500:1500", "range": "700:900", "span": f"0:{span}", "step_a": "102", "step_b": "107"}
+    view = {"window": "500:1500", "range": "700:900", "span": f"0:{span}", "step_a": "12", "step_b": "17"}
     root = opened_timeline(page, samples_url, **view, find="conv")  # a link shows a colleague the same
     assert window(root) == (500, 1500)
     expect(root.locator(".dock h5")).to_have_text([re.compile("200 µs from 700 µs to 900 µs"), name])
     expect(page.get_by_role("textbox", name="Find")).to_have_value("conv")
     assert {key: query(page)[key][0] for key in view} == view
     page.get_by_role("button", name="chevron_right").click()
-    page.wait_for_url("**step_a=103**")
-    assert query(page)["step_b"] == ["108"]
+    page.wait_for_url("**step_a=13**")
+    assert query(page)["step_b"] == ["18"]
 
     opened(page, address(samples_url, "Timeline", *GPU_PAIR, window="900000000000000:900000000000000.2"))
     root = page.locator(".timeline")
@@ -357,7 +363,7 @@ def test_op_stats(page: Page, samples_url: str) -> None:
     page.get_by_role("textbox", name="Filter").fill("conv2d backprop")
     page.get_by_role("textbox", name="Filter").press("Enter")
     page.wait_for_url("**filter=**")
-    becomes(page, lambda: all("Conv2DBackprop" in "".join(cells) for cells in table_texts(page)))
+    becomes(page, lambda: {"conv" in name for name in cells_in(page)}, {True})  # types are in the CSV
     baseline = 410  # the x of that column, left of the menu that its header has
     time = "self_time_us_per_step_baseline"
     for order in (f"-{time}", time):
@@ -365,11 +371,11 @@ def test_op_stats(page: Page, samples_url: str) -> None:
         page.wait_for_url(f"**sort={order}**")
     settled(page)
     rows = table_csv(page, ROWS_SHOWN)
-    assert (rows["op_name"] + rows["op_type"]).str.contains("Conv2DBackprop").all()
     assert rows[time].is_monotonic_increasing
-    becomes(page, lambda: list(map(float, cells_in(page, 2)[:1])), [rows[time].iloc[0]])
+    becomes(page, lambda: list(map(float, cells_in(page, 1)[:1])), [rows[time].iloc[0]])
     everything = table_csv(page, EVERYTHING)
-    assert len(everything) > 300 and set(rows["op_name"]) < set(everything["op_name"])
+    found = everything[(everything["op_name"] + everything["op_type"]).str.contains("Conv2DBackprop")]
+    assert len(everything) > 300 and set(rows["op_name"]) == set(found["op_name"])
 
 
 def test_an_op_is_chosen_separated_and_paired(page: Page, samples_url: str, tmp_path: Path) -> None:

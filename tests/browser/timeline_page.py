@@ -80,11 +80,11 @@ def drag(page: Page, canvas: Locator, x: Window, y: float) -> None:
 
 
 def longest_kernel() -> tuple[str, int, float, float]:
-    """(its op, position, the middle of its time and y on the canvas) of the longest kernel of the first lane of A."""
+    """(its op, position, the middle of its time and y on the canvas) of the longest paired kernel of A's first lane."""
     drawn = drawing(aligned_pair(*GPU_PAIR), Viewport())
     assert not drawn["lanes"][0]["idle"]
     spans = drawn["spans"]
-    shown = spans[(spans["side"] == 0) & (spans["lane"] == 0) & (spans["count"] == 1) & (spans["status"] == 1)]
+    shown = spans[(spans["side"] == 0) & (spans["lane"] == 0) & (spans["count"] == 1) & (spans["partner"] >= 0)]
     one = shown[shown["start"] >= 0].sort_values("duration").iloc[-1]
     middle = one["start"] + one["duration"] / 2
     return drawn["names"][int(one["op"])], int(one["id"]), middle, LANE_GAP + (one["row"] + 0.5) * ROW

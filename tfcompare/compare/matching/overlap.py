@@ -50,7 +50,7 @@ def overlap_of(diff: pd.DataFrame, *, recorded_alike: bool) -> Overlap:
     here = on_device | (not all(ran_on_devices))
     ours, theirs = (share_of(us[here & is_matched].sum(), us[here].sum()) for us in times)
     are_few = any((us[here] > 0).sum() < _FEWEST for us in times)
-    is_little = (ours + theirs) / 2 < LEAST and not are_few
+    is_little = bool((ours + theirs) / 2 < LEAST) and not are_few
     if is_little and not (recorded_alike and _are_executed_alike(ops, times, ran_on_devices)):
         is_little = _have_other_layers(ops, times)
     return Overlap(all(ran_on_devices), (ours, theirs), is_little)

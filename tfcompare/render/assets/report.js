@@ -60,7 +60,7 @@ const every = [...document.querySelectorAll("[data-block]")];
 every.forEach((element) => watcher.observe(element));
 
 const isUnfolded = (element) => !element.parentElement.closest("details:not([open])");
-const folds = [...document.querySelectorAll("main > details, li > details")];
+const folds = [...document.querySelectorAll("main details")];
 const unfold = document.getElementById("unfold");
 unfold.addEventListener("click", () => {
   const opens = folds.some((fold) => !fold.open);

@@ -205,12 +205,12 @@ export function mount(element, data, state, onChange) {
     const selected = i < 0 ? [] : [{ ...chosen, lane: spans.lane[i], row: spans.row[i], start: spans.start[i], duration: spans.duration[i], launch: null }];
     quick = i < 0 ? "" : describe(data, i);
     data = { ...data, chosen, selected };
-    awaited = nameOf(chosen);
+    awaited = chosenName(chosen);
     onChange("selected", chosen);
     redraw();
   }
 
-  function nameOf(chosen) {
+  function chosenName(chosen) {
     return chosen ? `${chosen.side}:${chosen.id}` : "none";
   }
 
@@ -375,9 +375,9 @@ export function mount(element, data, state, onChange) {
     const isFirst = !spansIndex;
     const isNew = isFirst || next.token !== data.token;
     const isFound = next.find !== "" && (isNew || next.find !== data.find);
-    const isAnswer = isNew || !awaited || awaited === nameOf(next.chosen);
+    const isAnswer = isNew || !awaited || awaited === chosenName(next.chosen);
     if (isAnswer) {
-      if (next.selected?.length && (isFirst || awaited || nameOf(next.chosen) !== nameOf(data.chosen))) isHidden = true;
+      if (next.selected?.length && (isFirst || awaited || chosenName(next.chosen) !== chosenName(data.chosen))) isHidden = true;
       [awaited, quick] = ["", ""];
     }
     const wasHome = !isFirst && isHome();
