@@ -8,6 +8,7 @@ import pytest
 from tests.frames.tables import host, run_with
 from tests.hlo.builder import BF16, F32, S8, computation, instruction, parameter, program
 from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane
+from tfcompare.hlo.stack_frames import MOST_FRAMES
 
 DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
 METADATA = chunk(2, "jit(f)/dot") + chunk(3, "model.py") + b"\x20\x07"
@@ -323,3 +324,40 @@ def test_instructions_of_programs_that_the_file_lacks_have_empty_texts_and_progr
     assert by_name.loc["dot.1", "expression"] == dot
     assert by_name.loc["dot.1", "operands"] == " ".join(str(by_name.loc[name, "position"]) for name in "pq")
     assert rows["digest"].nunique() == len(rows)
+
+
+def test_the_stack_of_an_instruction_is_that_of_its_program_or_what_a_tpu_records() -> None:
+    frames = chunk(1, "a.py") + chunk(2, "f") + chunk(3, integer(1, 1) + integer(2, 1) + integer(3, 7))
+    frames += chunk(4, integer(1, 1))
+    known = instruction("known.1", "negate", F32[2], others=chunk(7, integer(15, 1)))
+    fusion = instruction("fusion.2", "fusion", F32[2], calls=(1,))
+    inner = instruction("inner", "negate", F32[2], others=chunk(7, chunk(2, "op") + integer(15, 1)))
+    proto = program(computation(1, inner), computation(2, known, fusion), others=chunk(17, frames))
+    stack = "<embedded 'run'>:1:2\nm/my model.py:30:8 \n"
+    cut = "m.py:1:2\n" + "long_name.py:5:6\n" * 500
+    recorded = {"known.1": stack, "fusion.2": "", "other.3": stack, "cut.4": cut}
+    events = [
+        event(
+            meta(
+                f"%{name} = f32[]",
+                name,
+                {
+                    "hlo_category": "negate",
+                    "symbol_id": at + 1,
+                    "program_id": 7,
+                    **({"source_stack": text} if text else {}),
+                },
+            ),
+            10 * at,
+            5,
+        )
+        for at, (name, text) in enumerate(recorded.items())
+    ]
+    texts = run_with(tpu(*events), metadata(proto, jit_f=7)).table("hlo_texts").set_index("hlo_op")["source_stack"]
+    assert texts[["known.1", "fusion.2", "other.3"]].tolist() == [
+        *["f (a.py:7)"] * 2,
+        "<embedded 'run'>:1:2\nm/my model.py:30:8",
+    ]
+    calls = texts["cut.4"].split("\n")
+    assert len(calls) == MOST_FRAMES + 1 and (calls[0], calls[-1]) == ("…", "long_name.py:5:6")
+    assert set(calls[1:-1]) == {"long_name.py:5:6", "…"}, "a long text is recorded without its middle"

@@ -18,6 +18,7 @@ from tfcompare.hlo.expression import SHARDING, digests, expressions, sharding_te
 from tfcompare.hlo.names import function_name, plain_instruction, plain_program
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.shapes import mask_of, size_of_text
+from tfcompare.hlo.stack_frames import MOST_FRAMES
 from tfcompare.views.steps.what_differs import differences
 
 BF16_TYPE, F32_TYPE, S32_TYPE = BF16.number, F32.number, S32.number
@@ -132,6 +133,37 @@ def test_a_source_line_may_be_given_by_a_stack_frame() -> None:
     proto = program(computation(1, *calls), others=chunk(17, frames))
     found = read_program(memoryview(proto))
     assert found.sources(found.every) == ["", "a.py:7", "b.py:9", ""]
+
+
+def with_frames(frames: list[tuple[int, int]], ids: list[int]) -> Program:
+    """Instructions of these stack frames; a frame is a location and the frame that called it. The locations: `run` in
+    `a.py`, line 7; `b.py`, line 9, in no function; `f`, in no file; what is not there."""
+    content = chunk(1, "a.py") + chunk(1, "b.py") + chunk(2, "run") + chunk(2, "f")
+    for file, function, number in ((1, 1, 7), (2, 0, 9), (0, 2, 3), (9, 9, 9)):
+        content += chunk(3, integer(1, file) + integer(2, function) + integer(3, number))
+    for location, parent in frames:
+        content += chunk(4, integer(1, location) + integer(2, parent))
+    calls = [instruction(f"i{n}", "negate", F32[2], others=chunk(7, integer(15, n))) for n in ids]
+    return read_program(memoryview(program(computation(1, *calls), others=chunk(17, content))))
+
+
+def test_a_stack_has_the_outermost_call_first_and_what_is_known_of_each() -> None:
+    found = with_frames([(1, 0), (2, 1), (3, 2), (4, 3), (8, 2), (2, 99)], [3, 1, 4, 5, 0, 6, 7, 1 << 63])
+    whole = "run (a.py:7)\nb.py:9\nf"
+    outer = "run (a.py:7)\nb.py:9"
+    assert found.stacks(found.every) == [whole, "run (a.py:7)", whole, outer, "", "b.py:9", "", ""]
+
+
+def test_frames_that_call_each_other_end_and_only_the_outer_ones_of_many_are_left_out() -> None:
+    loop = with_frames([(1, 2), (2, 1)], [1])
+    (text,) = loop.stacks(loop.every)
+    assert text.split("\n") == ["…", *["b.py:9", "run (a.py:7)"] * (MOST_FRAMES // 2)]
+    chain = with_frames(
+        [(2, 0), *((1, parent) for parent in range(1, MOST_FRAMES + 1))], [MOST_FRAMES, MOST_FRAMES + 1]
+    )
+    longest, longer = (text.split("\n") for text in chain.stacks(chain.every))
+    assert longest[0] == "b.py:9" and len(longest) == MOST_FRAMES
+    assert longer[0] == "…" and longer[1:] == ["run (a.py:7)"] * MOST_FRAMES
 
 
 def test_tuples_within_tuples_are_read_in_order_however_deep() -> None:

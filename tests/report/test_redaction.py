@@ -15,7 +15,7 @@ from tests.hlo.builder import BF16, computation, instruction, metadata, paramete
 from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.ui.hostile_profile import hostile
-from tests.xspace_builder import U64, Ref, chunk, event, line, meta, plane, space
+from tests.xspace_builder import U64, Ref, chunk, event, integer, line, meta, plane, space
 from tfcompare.comparison import Comparison, compare
 from tfcompare.render.redaction import Secrets, redacted
 from tfcompare.render.report import FORMATS, report
@@ -53,13 +53,14 @@ CANARY = re.compile(r"kestrel|heron|egret|ibis97|lovelace|97.96.95|97:96:95|(?<!
 
 def of_programs(scale: float) -> bytes:
     """A run of a program on a GPU in whose every text are canaries."""
-    origin = chunk(1, TEXT) + chunk(2, TEXT) + chunk(3, TEXT) + b"\x20\x07"
+    origin = chunk(1, TEXT) + chunk(2, TEXT) + chunk(3, TEXT) + b"\x20\x07" + integer(15, 2)
+    frames = chunk(1, TEXT) + chunk(2, TEXT) + chunk(3, integer(1, 1) + integer(2, 1) + integer(3, 7))
+    frames += chunk(4, integer(1, 1)) + chunk(4, integer(1, 1) + integer(2, 1))
     attributes = chunk(68, chunk(1, chunk(1, TEXT) + chunk(2, TEXT)))
     others = chunk(7, origin) + chunk(28, TEXT) + chunk(43, TEXT) + attributes
     shape = BF16[64, 64]
-    made = program(
-        computation(1, parameter("p", shape), instruction(TEXT, "custom-call", shape, "p", others=others)), name=TEXT
-    )
+    call = instruction(TEXT, "custom-call", shape, "p", others=others)
+    made = program(computation(1, parameter("p", shape), call), name=TEXT, others=chunk(17, frames))
     kernel = meta(TEXT, TEXT, {"tf_op": Ref(TEXT), "source": TEXT, "hlo_category": TEXT})
     stats = {"hlo_op": TEXT, "hlo_module": TEXT, "program_id": 7, "kernel_details": TEXT, "name": Ref(TEXT)}
     kernels = [event(kernel, 100 * i, 9 * scale, stats) for i in range(3)]
@@ -76,7 +77,14 @@ def of_programs(scale: float) -> bytes:
 
 def of_a_tpu(scale: float) -> bytes:
     """A run on a TPU, whose instructions have their texts in the metadata of events."""
-    more = {"tf_op": TEXT, "source": TEXT, "hlo_category": TEXT, "program_id": U64(7), "symbol_id": U64(9)}
+    more = {
+        "tf_op": TEXT,
+        "source": TEXT,
+        "source_stack": f"{TEXT}:1:2\n{TEXT}:3:4",
+        "hlo_category": TEXT,
+        "program_id": U64(7),
+        "symbol_id": U64(9),
+    }
     ops = [event(meta(f"%{TEXT}", TEXT, more), 0, 9 * scale)]
     return space(
         plane("/device:TPU:0", line("XLA Ops", *ops, id=3), line(TEXT, event(TEXT, 0, 9), id=4)),
@@ -130,7 +138,7 @@ def test_the_canaries_are_in_what_is_redacted(secret: Comparison) -> None:
         *("kernel_stats.kernel_name", "hlo_ops.source", "hlo_ops.program", "hlo_ops.hlo_op", "hlo_ops.op_name"),
         *("hlo_ops.category", "hlo_ops.expression", "memory_events.region_type", "tf_data_executions.long_name"),
         *("tf_data_executions.settings", "timeline_lanes.line", "timeline_spans.name", "hlo_texts.source_ops"),
-        *("hlo_programs.expression", "compilations.function"),
+        *("hlo_texts.source_stack", "hlo_programs.expression", "compilations.function"),
     } <= found
     for word in ("kestrel", "heron", "egret", "ibis97", "lovelace", "97.96.95", "97:96:95", "ada"):
         assert word in report(secret, "json"), word

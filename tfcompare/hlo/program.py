@@ -16,6 +16,7 @@ from tfcompare.errors import NotAProfile
 from tfcompare.hlo import scan
 from tfcompare.hlo.proto_fields import check
 from tfcompare.hlo.shapes import Shape, shape_of
+from tfcompare.hlo.stack_frames import Frames, known
 from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.xspace.lookup import intern_bytes, used
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
@@ -27,11 +28,11 @@ _SEQUENCE_OF_COMPUTATION, _KEY, _VALUE, _IDS_IN_SEQUENCE = 1, 1, 2, 1
 _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
-_FILE_NAMES, _LOCATIONS, _FRAMES = 1, 3, 4
+_FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES = 1, 2, 3, 4
 _PRINTABLE = range(0x20, 0x7F)
 """Of ASCII: texts of these alone are as they are, others are decoded by `text_of`."""
 _INTEGER = 2  # of the three numbers of a field; the others are the place of its bytes
-_FILE_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME = 1, 3, 1
+_FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME, _PARENT_OF_FRAME = 1, 2, 3, 1, 2
 
 PARAMETER_NUMBER = 9
 """The field of an instruction with the position of a parameter."""
@@ -229,24 +230,38 @@ class Program:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
         found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
         files, lines, frames = self._texts(found[:, 0]), found[:, 1, _INTEGER], found[:, 2, _INTEGER]
-        frame_files, frame_lines = self._frames
-        frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
+        frame_files, frame_lines = self._frames.files, self._frames.lines
+        frames = known(frames, len(frame_files))
         is_named = files != ""
         files = np.where(is_named, files, frame_files[frames])
         lines = np.where(is_named, lines, frame_lines[frames])
         return [f"{file}:{line}" if file else "" for file, line in zip(files.tolist(), lines.tolist(), strict=True)]
 
+    def stacks(self, rows: Int64) -> list[str]:
+        """The calls in the framework's program that led to these instructions, outermost first, one per line as
+        `function (file:line)`, without what is unknown of these; empty without a stack.
+
+        Of more than `MOST_FRAMES` calls the outer ones are left out, for which `…` stands.
+        """
+        frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
+        texts = {frame: self._frames.stack(frame) for frame in np.unique(frames).tolist()}
+        return [texts[frame] for frame in frames.tolist()]
+
     @cached_property
-    def _frames(self) -> tuple[Strings, Int64]:
-        """(file, line) of each stack frame; frames, locations and files count from 1."""
-        parts = [_messages(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
-        files = np.append(np.array([""], object), self._texts(parts[0]))
-        nowhere = np.zeros((1, 2), np.int64)
-        locations = np.append(nowhere, self._integers(parts[1], _FILE_OF_LOCATION, _LINE_OF_LOCATION), axis=0)
-        locations[:, 0] = np.where((locations[:, 0] > 0) & (locations[:, 0] < len(files)), locations[:, 0], 0)
-        frame = np.append(0, self._integers(parts[2], _LOCATION_OF_FRAME)[:, 0])
-        location = locations[np.where((frame > 0) & (frame < len(locations)), frame, 0)]
-        return files[location[:, 0]], location[:, 1]
+    def _frames(self) -> Frames:
+        """The stack frames; frames, locations, files and functions count from 1."""
+        wanted = (_FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES)
+        *named, locations, frames = (_messages(self._buffer, self._stack_frames, n)[1] for n in wanted)
+        files, functions = (np.append(np.array([""], object), self._texts(places)) for places in named)
+        file, function, line = self._integers(locations, _FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION).T
+        location, parent = self._integers(frames, _LOCATION_OF_FRAME, _PARENT_OF_FRAME).T
+        at = known(np.append(0, location), len(file) + 1)
+        return Frames(
+            files=files[known(np.append(0, file)[at], len(files))],
+            lines=np.append(0, line)[at],
+            functions=functions[known(np.append(0, function)[at], len(functions))],
+            parents=known(np.append(0, parent), len(parent) + 1),
+        )
 
     @cached_property
     def places(self) -> Int64:

@@ -46,7 +46,7 @@ HLO_OPS = Table(
 
 HLO_TEXTS = Table(
     "hlo_texts",
-    "One row for each instruction in `hlo_ops`: the instructions around it, one per line.",
+    "One row for each instruction in `hlo_ops`: the instructions around it and its stack, one per line.",
     (HOST_KEY, PROGRAM_KEY)
     + columns("""
         hlo_op key | Instruction | Name of the instruction in the program, e.g. `loop_add_fusion.2`.
@@ -55,6 +55,8 @@ HLO_TEXTS = Table(
         fused text | Fused | The instructions that a fusion consists of; empty for others.
         source_ops text | Source ops | The framework's ops that it computes, of a fusion those of its parts; empty where
             unknown.
+        source_stack text | Source stack | The calls in the framework's program that led to its op, outermost first,
+            e.g. `loss (model.py:12)`; empty where unknown.
     """),
     has_diff=False,
 )

@@ -17,7 +17,7 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.schema import ALL_HOSTS
 from tfcompare.views.xla import figures as xla
 from tfcompare.views.xla.compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
-from tfcompare.views.xla.figures import below_node, groups, time_tree
+from tfcompare.views.xla.figures import below_node, groups, time_tree, with_stacks
 from tfcompare.views.xla.instruction import (
     instruction_diff,
     instruction_lines,
@@ -218,6 +218,73 @@ def test_a_group_is_found_again_by_its_key() -> None:
         within = below_node(rows, "jit_f", found.loc[label, "key"])
         assert (within[0], within[1]["hlo_op"].tolist()) == (label, names)
     assert below_node(rows, "jit_f", "000000000000") is None
+
+
+def test_a_program_without_a_name_is_the_root_of_its_tree() -> None:
+    tree = with_keys(time_tree(scoped(**SCOPED), "", "scope"), "scope")
+    assert tree.loc[tree["depth"] == 0, "parent"].tolist() == [""]
+    assert set(tree.loc[tree["depth"] > 0, "parent"]) <= set(tree["node"])
+
+
+RUN, FORWARD = "<module> (/w/run.py:90)", "Net.forward (/w/net.py:{})"
+STACKS = {
+    "a": "\n".join([RUN, FORWARD.format(7), "f.<locals>.dense (/lib/x y/layers.py:30)"]),
+    "b": "\n".join([RUN, FORWARD.format(7), "f.<locals>.dense (/lib/x y/layers.py:31)"]),
+    "c": "\n".join([RUN, FORWARD.format(9)]),
+    "d": "/w/run.py:91:3\n/w/net.py:4:1",
+    "e": "",
+    "f": "",
+}
+
+
+def stacked(rows: pd.DataFrame, **stacks: str) -> pd.DataFrame:
+    """The rows as a program of both runs, with these stacks of its instructions on both sides."""
+    texts = pd.DataFrame({"program": "jit_f(1)", "hlo_op": list(stacks), "source_stack": list(stacks.values())})
+    rows = rows.assign(program="jit_f(1)", program_candidate="jit_f(1)", hlo_op_candidate=rows["hlo_op"])
+    return with_stacks(rows, texts, texts)
+
+
+def indented(tree: pd.DataFrame) -> list[tuple[str, float]]:
+    found = groups(tree, "source")
+    labels = [("  " * (depth - 1) + label) for depth, label in zip(found["depth"], found["label"], strict=True)]
+    return list(zip(labels, found["execution_time_us_baseline"], strict=True))
+
+
+def test_the_source_is_a_tree_of_calls_with_a_function_above_several_of_its_lines() -> None:
+    rows = scoped(**dict.fromkeys(STACKS, "")).assign(source_baseline=["", "", "", "", "/w/old.py:5", ""])
+    rows["source_candidate"] = rows["source_baseline"]
+    assert indented(time_tree(stacked(rows, **STACKS), "jit_f", "source")) == [
+        ("<module> (run.py:90) › Net.forward (net.py)", 60),
+        ("  Net.forward (net.py:7) › dense (layers.py)", 30),
+        ("    dense (layers.py:31)", 20),
+        ("    dense (layers.py:30)", 10),
+        ("  Net.forward (net.py:9)", 30),
+        ("unknown", 60),
+        ("old.py:5", 50),
+        ("run.py:91 › net.py:4", 40),
+    ]
+    without = time_tree(rows, "jit_f", "source")
+    assert indented(without) == [("unknown", 160), ("old.py:5", 50)], "where the stacks are not there any more"
+
+
+def test_a_call_is_found_by_its_key_in_other_rows_than_those_of_the_tree() -> None:
+    rows = scoped(**dict.fromkeys(STACKS, "")).assign(source_baseline="", source_candidate="", category="x")
+    few = groups(time_tree(stacked(rows[:1], **STACKS), "jit_f", "source"), "source")
+    assert few["label"].tolist() == ["<module> (run.py:90) › Net.forward (net.py:7) › dense (layers.py:30)"]
+    label, within = below_node(rows, "jit_f", few["key"].iloc[0], lambda rows: stacked(rows, **STACKS))
+    assert (label, within["hlo_op"].tolist()) == ("dense (layers.py:30)", ["a"])
+
+
+def test_stacks_are_those_of_the_side_that_has_the_instruction() -> None:
+    cells = [("a", "a", "matched"), ("b", None, "removed"), ("c", None, "added"), ("d", "e", "matched")]
+    rows = pd.DataFrame(cells, columns=["hlo_op", "hlo_op_candidate", "status"])
+    rows = rows.assign(program="p", program_candidate=["p", None, None, "p"])
+    ours, theirs = (
+        pd.DataFrame({"program": "p", "hlo_op": list("abcde"), "source_stack": [f"{side}{name}" for name in "abcde"]})
+        for side in "12"
+    )
+    found = with_stacks(rows, ours, theirs)[["source_stack_baseline", "source_stack_candidate"]].fillna("")
+    assert found.values.tolist() == [["1a", "2a"], ["1b", ""], ["", "2c"], ["1d", "2e"]]
 
 
 def test_buffers_at_the_peak_add_up_to_it() -> None:

@@ -12,12 +12,13 @@ from tests.hlo.profiles import compiling, stored
 from tests.views.flat import listed, of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
+from tfcompare.errors import NoRuns
 from tfcompare.render import html, markdown, terminal
 from tfcompare.render.document import Report
 from tfcompare.schema import SIDES
 from tfcompare.views.blocks import Block, Cards, Chart, Code, FlameGraph, Live, Section, Table, Text
 from tfcompare.views.columns import as_shown
-from tfcompare.views.xla.figures import node_key
+from tfcompare.views.xla.figures import node_key, stacked
 from tfcompare.views.xla.instruction import details, instruction_key
 from tfcompare.views.xla.memory import buffer_key
 from tfcompare.views.xla.view import INDENT, VIEW
@@ -67,8 +68,26 @@ def test_the_groups_are_those_of_the_icicle(convolutions: Pair) -> None:
     rows = table(convolutions, "By category", by="category")
     assert rows["width_share"].sum() == pytest.approx(1.0)
     assert "custom-call" in rows["label"].tolist()
-    lines = table(convolutions, "By source line", by="source")
+    assert table(convolutions, "By source line", by="source")["label"].tolist() == [
+        "<module> (jax_conv_profiling.py:136) › main (jax_conv_profiling.py:90) › "
+        "forward_3d_conv (jax_conv_profiling.py:77)",
+        "unknown",
+    ]
+    lines = table(pair_of("jax_filters_128_32", "jax_filters_16_8"), "By source line", by="source")
     assert [label.startswith(INDENT) for label in lines["label"][:2]] == [False, True]
+
+
+def test_without_the_profile_source_lines_stand_alone(convolutions: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tables(pair: Pair, name: str) -> tuple[pd.DataFrame, ...]:
+        if name == "hlo_texts":
+            raise NoRuns("the profile is not there any more")
+        return every(pair, name)
+
+    every = Pair.tables
+    monkeypatch.setattr(Pair, "tables", tables)
+    rows = convolutions.instructions()
+    assert stacked(convolutions, rows) is rows
+    assert "the profile is not there any more" in texts(VIEW, convolutions, by="source")
 
 
 def test_the_buffer_of_the_option_is_in_the_chart(convolutions: Pair) -> None:

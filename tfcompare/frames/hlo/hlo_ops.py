@@ -16,7 +16,7 @@ from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import cells_by_step, combinations, distinct, sums
 from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
-from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
+from tfcompare.frames.hlo.programs import Programs, instruction_name, metadata_instructions, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import device_kind
@@ -221,14 +221,9 @@ def _facts_of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Pe
     which TPUs record, and from the events where these record costs."""
     size = len(space.metadata_names)
     entries, which = distinct(space.events.metadata.take(rows), size)
-    program_id = np.zeros(size, np.int64)
-    owners, numbers = space.metadata_numbers("program_id")
-    program_id[owners] = numbers
-    ids, names = program_id[entries], space.metadata_names[entries]
-    facts = _facts(len(entries))
+    names, facts = space.metadata_names[entries], _facts(len(entries))
+    ids, facts["hlo_op"] = metadata_instructions(space, entries)
     facts["program"][:] = list(map(programs.name, ids.tolist()))
-    displayed = space.metadata_display_names[entries]
-    facts["hlo_op"] = np.where(displayed != "", displayed, names)
     for column, stat in (("category", "hlo_category"), ("op_name", "tf_op"), ("source", "source")):
         texts = space.metadata_strings(stat)
         facts[column] = np.array([*texts.labels, ""], object)[texts.spread(size)[entries]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,18 +13,30 @@ import pyarrow.compute as pc
 from tfcompare.errors import NotAProfile
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import combinations
-from tfcompare.frames.hlo.programs import programs_of
+from tfcompare.frames.hlo.programs import metadata_instructions, programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
 from tfcompare.hlo.program import Program, last_rows
 from tfcompare.hlo.shapes import Array
+from tfcompare.hlo.stack_frames import MOST_FRAMES
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
 
 _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
 """Columns that are attributes of a `Buffer`."""
 _LARGEST_SPACE = 1 << 31
-_TEXTS = {"operands": operand_texts, "users": user_texts, "fused": fused_texts, "source_ops": source_ops}
+_TEXTS: dict[str, Callable[[Program, Int64], list[str]]] = {
+    "operands": operand_texts,
+    "users": user_texts,
+    "fused": fused_texts,
+    "source_ops": source_ops,
+    "source_stack": lambda program, rows: program.stacks(program.origins(rows)),
+}
+_RECORDED_FRAME = re.compile(r"(\S.*?:\d+)(?:\s+|$)")
+"""A frame of the stacks that TPUs record: `model.py:12:7 `, with the column."""
+_CUT_OUT = re.compile(r"\.\.\.\d+_bytes_[0-9a-f]+\.\.\.")
+"""What stands in the middle of long texts (`xspace.texts`)."""
 
 
 def hlo_programs(space: XSpace, ran: pa.Table) -> pa.Table:
@@ -72,8 +86,31 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
     for _, program, positions, found in programs.find(own_ids, [hlo_op for _, _, hlo_op in known]):
         for name, texts_of in _TEXTS.items():
             texts[name][rows[positions]] = texts_of(program, found)
+    recorded = _recorded_stacks(space)
+    for at, (program, hlo_op) in enumerate(keys) if recorded else ():
+        texts["source_stack"][at] = texts["source_stack"][at] or recorded.get((program, hlo_op), "")
     names = {"program": [program for program, _ in keys], "hlo_op": [hlo_op for _, hlo_op in keys]}
     return host_table("hlo_texts", {**names, **texts})
+
+
+def _recorded_stacks(space: XSpace) -> dict[tuple[str, str], str]:
+    """The stacks that TPUs record with instructions, by (program, instruction), as `Program.stacks`, with columns."""
+    stacks = space.metadata_strings("source_stack")
+    entries = np.flatnonzero(stacks.spread(len(space.metadata_names)) >= 0)
+    if not len(entries):
+        return {}
+    labels = [_recorded_stack(text) for text in stacks.labels]
+    codes = stacks.spread(len(space.metadata_names))[entries]
+    ids, hlo_ops = metadata_instructions(space, entries)
+    names = map(programs_of(space).name, ids.tolist())
+    keys = zip(names, hlo_ops.tolist(), strict=True)
+    return {key: labels[code] for key, code in zip(keys, codes.tolist(), strict=True)}
+
+
+def _recorded_stack(text: str) -> str:
+    frames = _RECORDED_FRAME.findall(text)
+    frames = ["…" if _CUT_OUT.search(frame) else frame for frame in frames]
+    return "\n".join(["…", *frames[-MOST_FRAMES:]] if len(frames) > MOST_FRAMES else frames)
 
 
 def hlo_memory(space: XSpace) -> tuple[pa.Table, tuple[str, ...]]:

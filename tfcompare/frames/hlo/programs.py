@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tfcompare.frames.planes import METADATA_PLANE
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.proto_fields import signed
-from tfcompare.schema.arrays import Int64
+from tfcompare.schema.arrays import Int32, Int64, Strings
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import once_per_space
 
@@ -79,6 +79,15 @@ class Programs:
             if program is not None:
                 rows = program.rows_named([instruction_name(hlo_ops[at]) for at in positions.tolist()])
                 yield program_id, program, positions[rows >= 0], rows[rows >= 0]
+
+
+def metadata_instructions(space: XSpace, entries: Int64 | Int32) -> tuple[Int64, Strings]:
+    """(the id of the program, the name) of the instruction that each of these event metadata entries of TPUs is."""
+    program_id = np.zeros(len(space.metadata_names), np.int64)
+    owners, numbers = space.metadata_numbers("program_id")
+    program_id[owners] = numbers
+    displayed = space.metadata_display_names[entries]
+    return program_id[entries], np.where(displayed != "", displayed, space.metadata_names[entries])
 
 
 def instruction_name(hlo_op: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import partial
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from tfcompare.compare.utilization import (
     unknown_share,
 )
 from tfcompare.compare.work.terms import work_changes
+from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS, UNKNOWN_SOURCE
 from tfcompare.text import as_code, some_of
@@ -33,7 +35,7 @@ from tfcompare.views.key_figures import KeyFigure, Unit
 from tfcompare.views.ops.work_words import work_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tfcompare.compare.pair import Pair
 
@@ -52,11 +54,18 @@ ROOFLINE_MEANING = (
     "Least time that the device's peak FLOP rate and bandwidth allow its instructions, as a share of the time taken; "
     "the Overview's is of all programs in the steps."
 )
-By = Literal["category", "source", "scope"]
+By = Literal["category", "scope", "source"]
+"""The stacks of the last are read on demand."""
+STACK = "source_stack"
 TIME = "execution_time_us"
 UNKNOWN_SCOPE = "unknown"
 _SIDES = [f"{TIME}_{role}" for role in SIDES]
 _SEPARATOR = "\n"
+_CALL = re.compile(r"(?:(.*) \()?(.*?)(:\d+)(?::\d+)?\)?")
+"""A call of a stack: function, file and line, of TPUs also a column."""
+_INSIDE = "<locals>."
+"""In Python's names of functions, after those of the functions that they are defined in."""
+_FOLDERS = re.compile(r".*[/\\]")
 _INSTRUCTION = "%"
 """Before an instruction's name in `node`, since a scope may have the same name."""
 _LEAST_SHARE = 0.001  # less is 0.0 % in the sentence
@@ -131,13 +140,14 @@ def _total(cells: pd.Series) -> float:
 
 
 def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
-    """One row for each node: the program, its categories, source files and lines, or name scopes, its instructions.
+    """One row for each node: the program, its categories, calls and lines of the source, or name scopes, its
+    instructions.
 
-    `rows` are `executions.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
-    `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0 where nothing ran; a node's
-    are the sums over its children), `width_us` (the sum over its instructions of the longer of both times), `status`
-    (`added` or `removed` if all its instructions are), `work` (the `work_changes` of all its instructions, empty if
-    they differ).
+    `rows` are `executions.instructions` of one program of that name, by source `with_stacks`. Columns: `node`, `parent`
+    (empty for the program), `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0
+    where nothing ran; a node's are the sums over its children), `width_us` (the sum over its instructions of the longer
+    of both times), `status` (`added` or `removed` if all its instructions are), `work` (the `work_changes` of all its
+    instructions, empty if they differ).
     """
     times = rows[_SIDES].astype("float64").fillna(0.0).set_axis(_SIDES, axis=1)
     leaves = times.assign(
@@ -148,7 +158,7 @@ def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
     )
     paths = _paths(rows, program, by)
     deepest = max(map(len, paths), default=1)
-    tree = pd.concat([_level(leaves, paths, depth) for depth in range(deepest)], ignore_index=True)
+    tree = pd.concat([_level(leaves, paths, depth, by) for depth in range(deepest)], ignore_index=True)
     status = pd.Series(MATCHED, tree.index, dtype="str")
     status = status.mask(~tree["in_baseline"], ADDED).mask(~tree["in_candidate"], REMOVED)
     return tree.drop(columns=["in_baseline", "in_candidate"]).assign(status=status)
@@ -182,17 +192,29 @@ def groups(tree: pd.DataFrame, by: By) -> pd.DataFrame:
 def with_keys(tree: pd.DataFrame, by: By) -> pd.DataFrame:
     """A `time_tree` by `by` whose nodes are called by their keys (`node_key`)."""
     keys = {node: node_key(by, node) for node in tree["node"]}
-    return tree.assign(node=tree["node"].map(keys), parent=tree["parent"].map(keys).fillna(""))
+    above = tree["parent"].map(keys).where(tree["depth"] > 0, "")  # a program may have no name, as what is above it
+    return tree.assign(node=tree["node"].map(keys), parent=above)
 
 
-def below_node(rows: pd.DataFrame, program: str, key: str) -> tuple[str, pd.DataFrame] | None:
-    """(label, instructions) of the node with this key in any of the trees of `rows`; None if there is none."""
+def below_node(
+    rows: pd.DataFrame, program: str, key: str, stacked: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
+) -> tuple[str, pd.DataFrame] | None:
+    """(label, instructions) of the node with this key in any of the trees of `rows`; None if there is none.
+
+    Nodes are found that another selection of the rows has. `stacked` gives the rows `with_stacks`.
+    """
     for by in get_args(By):
-        paths = _paths(rows, program, by)
-        nodes = {path[:depth] for path in paths for depth in range(1, len(path) + 1)}
-        found = next((node for node in nodes if node_key(by, _SEPARATOR.join(node)) == key), None)
+        paths = _paths(stacked(rows) if by == "source" else rows, program, by)
+        texts = [_SEPARATOR.join(path) for path in paths]
+        names: dict[str, str] = {}
+        for parts in map(str.split, texts, [_SEPARATOR] * len(texts)):
+            names |= {_SEPARATOR.join(parts[: depth + 1]): name for depth, name in enumerate(parts)}
+        for path in paths:
+            names |= {_SEPARATOR.join(path[: depth + 1]): name for depth, name in enumerate(path)}
+        found = next((node for node in names if node_key(by, node) == key), None)
         if found is not None:
-            return found[-1].removeprefix(_INSTRUCTION), rows[[path[: len(found)] == found for path in paths]]
+            is_below = [text == found or text.startswith(f"{found}{_SEPARATOR}") for text in texts]
+            return _label(names[found].removeprefix(_INSTRUCTION), by), rows[is_below]
     return None
 
 
@@ -201,7 +223,7 @@ def node_key(by: By, node: str) -> str:
     return blake2b(f"{by}{_SEPARATOR}{node}".encode(), digest_size=6).hexdigest()
 
 
-def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd.DataFrame:
+def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int, by: By) -> pd.DataFrame:
     """The nodes at one depth, each with the sums over its instructions."""
     reaching = [path for path in paths if len(path) > depth]
     is_instruction = [len(path) == depth + 1 for path in reaching]
@@ -209,7 +231,9 @@ def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd
     nodes = leaves[np.array([len(path) > depth for path in paths], np.bool_)].assign(
         node=[_SEPARATOR.join(path[: depth + 1]) for path in reaching],
         parent=[_SEPARATOR.join(path[:depth]) for path in reaching],
-        label=[path[depth].removeprefix(_INSTRUCTION if is_last else "") for path, is_last in last],
+        label=[
+            path[depth].removeprefix(_INSTRUCTION) if is_last else _label(path[depth], by) for path, is_last in last
+        ],
         depth=depth,
         is_instruction=is_instruction,
     )
@@ -225,9 +249,10 @@ def _paths(rows: pd.DataFrame, program: str, by: By) -> list[tuple[str, ...]]:
     inner: list[tuple[str, ...]]
     if by == "category":
         inner = [(name or "unknown",) for name in rows["category"]]
-    elif by == "source":  # file, line
-        sources = [source or UNKNOWN_SOURCE for source in _of_either(rows, "source")]
-        inner = [(source.rpartition(":")[0] or UNKNOWN_SOURCE, source) for source in sources]
+    elif by == "source":
+        stacks = _of_either(rows, STACK) if f"{STACK}_baseline" in rows else [""] * len(rows)
+        sources = zip(stacks, _of_either(rows, "source"), strict=True)
+        inner = _folded([_calls(stack or source or UNKNOWN_SOURCE) for stack, source in sources])
     else:
         inner = _scopes(rows)
     names = rows["hlo_op"].tolist()
@@ -235,9 +260,25 @@ def _paths(rows: pd.DataFrame, program: str, by: By) -> list[tuple[str, ...]]:
 
 
 def _scopes(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The name scopes and the op of each instruction; a scope with just one other in it is one with that."""
+    """The name scopes and the op of each instruction."""
     names = [plain_name(op) or UNKNOWN_SCOPE for op in _of_either(rows, "op_name")]
-    paths = [tuple(name.split("/", MAX_DEPTH)) for name in names]
+    return _folded([tuple(name.split("/", MAX_DEPTH)) for name in names])
+
+
+def _calls(stack: str) -> tuple[str, ...]:
+    """The calls of a stack: of each the function, or its file, and then the line."""
+    out: list[str] = []
+    for call in stack.split(_SEPARATOR):
+        if (found := _CALL.fullmatch(call)) is None:
+            out.append(call)
+        else:
+            function, file, line = found.groups()
+            out += [f"{function} ({file}{at})" if function else f"{file}{at}" for at in ("", line)]
+    return tuple(out)
+
+
+def _folded(paths: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The paths, of which a group with just one other in it is one with that."""
     below: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for path in set(paths):
         for depth, name in enumerate(path):
@@ -248,11 +289,44 @@ def _scopes(rows: pd.DataFrame) -> list[tuple[str, ...]]:
         for depth, name in enumerate(path):
             above = path[:depth]
             if parts and above not in ends and len(below[above]) == 1:
-                parts[-1] += f"/{name}"
+                parts[-1] += f"{_SEPARATOR}{name}"
             else:
                 parts.append(name)
         folded.append(tuple(parts))
     return folded
+
+
+def _label(name: str, by: By) -> str:
+    """The name of a group for reading: scopes as one path; calls without folders and what their functions are defined
+    in, and a function once with its line."""
+    parts = name.split(_SEPARATOR)
+    if by != "source":
+        return "/".join(parts)
+    functions = [*(_calls(part)[0] for part in parts[1:]), ""]
+    shown = [part for part, next_one in zip(parts, functions, strict=True) if part != next_one]
+    places = (part.rpartition(" (") for part in shown)
+    return " › ".join(head.rpartition(_INSIDE)[2] + mark + _FOLDERS.sub("", place) for head, mark, place in places)
+
+
+def stacked(pair: Pair, rows: pd.DataFrame) -> pd.DataFrame:
+    """The instructions of a pair `with_stacks`, if the profiles that have these are still there."""
+    try:
+        return with_stacks(rows, *pair.tables("hlo_texts"))
+    except TfcompareError:  # the page shows it
+        return rows
+
+
+def with_stacks(rows: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """`rows`, which are `executions.instructions`, with `source_stack_baseline` and `_candidate` of both sides'
+    `hlo_texts`; missing where unknown, or where the side lacks the instruction."""
+    is_added, columns = rows["status"] == ADDED, {}
+    for role, texts, suffix in zip(SIDES, (baseline, candidate), ("", "_candidate"), strict=True):
+        known = texts[texts[STACK] != ""]
+        stacks = dict(zip(zip(known["program"], known["hlo_op"], strict=True), known[STACK], strict=True))
+        keys = [rows[key].where(is_added, rows[f"{key}{suffix}"]) for key in ("program", "hlo_op")]
+        found = pd.Series(list(map(stacks.get, zip(*keys, strict=True))), rows.index, dtype="str")
+        columns[f"{STACK}_{role}"] = found.mask(is_added) if role == SIDES[0] else found
+    return rows.assign(**columns)
 
 
 def _of_either(rows: pd.DataFrame, column: str) -> pd.Series:

@@ -13,9 +13,10 @@ from tfcompare import schema
 from tfcompare.compare import executions
 from tfcompare.compare.diff import SideRows, change, diff_table
 from tfcompare.compare.pair import Pair
+from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.schema.hlo import COMPILING, TRACING
-from tfcompare.text import INDENT, as_code
+from tfcompare.text import INDENT, as_code, as_markdown
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.advice.model import code
 from tfcompare.views.blocks import MORE, Block, Chart, Choose, Facts, FlameGraph, Opens, Section, Table, Text, later
@@ -105,7 +106,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
         yield Choose(["filter", "by"])
-        yield later(lambda: [_flame_graph(pair, options)])  # above the table, which gets shorter on a click on a bar
+        yield later(lambda: _by_group(pair, options))  # above the table, which gets shorter on a click on a bar
         yield later(lambda: _every_instruction(pair, options))
         yield Section(MORE, lambda: _more(pair, options, rows()))
     else:
@@ -162,7 +163,8 @@ def _every_instruction(pair: Pair, options: Options) -> Iterator[Block]:
         rows = instructions(pair, options)
     elif options.program:
         rows = executions.of_program(rows, _program_keys(pair)[options.program])
-    found = xla.below_node(rows, options.program, options.group) if options.group else None
+    stacked = partial(xla.stacked, pair)
+    found = xla.below_node(rows, options.program, options.group, stacked) if options.group else None
     label, within = found or ("", rows)
     if options.group and found is None:
         yield Text("There is no such group of instructions: all are shown.", "quiet")
@@ -208,12 +210,28 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     return names if every else [*names, *shape_column(chosen)]
 
 
+def _by_group(pair: Pair, options: Options) -> Iterator[Block]:
+    """The flame graph, and why it has no calls of the source if the profile is not there any more."""
+    if options.by == "source":
+        try:
+            pair.tables("hlo_texts")
+        except TfcompareError as error:
+            yield Text(as_markdown(error), "quiet")
+    yield _flame_graph(pair, options)
+
+
+def _grouped(pair: Pair, options: Options) -> pd.DataFrame:
+    """The instructions of the program, with what the chosen groups are made of."""
+    rows = instructions(pair, options)
+    return xla.stacked(pair, rows) if options.by == "source" else rows
+
+
 def _flame_graph(pair: Pair, options: Options) -> FlameGraph:
     """The instructions of the program that have all words of the filter, as a tree; without those of SparseCores, which
     are in no time of a program."""
 
     def draw() -> pd.DataFrame:
-        rows = with_words(instructions(pair, options), options.filter, FILTERED)
+        rows = with_words(_grouped(pair, options), options.filter, FILTERED)
         return xla.with_keys(xla.time_tree(rows, options.program, options.by), options.by)
 
     return FlameGraph(
@@ -232,7 +250,9 @@ def _flame_graph(pair: Pair, options: Options) -> FlameGraph:
 
 
 def _tree(pair: Pair, options: Options) -> pd.DataFrame:
-    make = partial(xla.time_tree, instructions(pair, options), options.program, options.by)
+    def make() -> pd.DataFrame:
+        return xla.time_tree(_grouped(pair, options), options.program, options.by)
+
     return pair.cached(("xla_tree", options.program, options.by), make)
 
 
