@@ -17,7 +17,7 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.schema import ALL_HOSTS
 from tfcompare.views.xla import figures as xla
 from tfcompare.views.xla.compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
-from tfcompare.views.xla.figures import below_node, groups, time_tree, with_stacks
+from tfcompare.views.xla.figures import below_node, groups, time_tree, with_keys, with_stacks
 from tfcompare.views.xla.instruction import (
     instruction_diff,
     instruction_lines,
