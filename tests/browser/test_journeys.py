@@ -447,7 +447,7 @@ def test_kernel_stats(page: Page, samples_url: str) -> None:
     shown, everything = table_csv(page, ROWS_SHOWN), table_csv(page, EVERYTHING)
     assert set(shown["kernel_name"]) == set(everything["kernel_name"])
     copies = table_csv(page, EVERYTHING, 1)
-    assert set(copies["kind"]) == {"host to device", "device to host"}
+    assert set(copies["kind"]) == {"host to device", "memory set"}
 
 
 def test_memory(page: Page, samples_url: str) -> None:
