@@ -36,7 +36,9 @@ from tfcompare.render.shown import Shown
 from tfcompare.run import Run
 from tfcompare.schema import DEVICE_BUSY_PARTS, HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import home as home_page
+from tfcompare.ui.pages.home_programs import rows_of
 from tfcompare.ui.pages.home_runs import changes
 from tfcompare.ui.widgets.renderer import everything
 from tfcompare.units import format_bytes, format_ms, format_percent, format_time_us
