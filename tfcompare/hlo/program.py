@@ -230,8 +230,8 @@ class Program:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
         found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
         files, lines, frames = self._texts(found[:, 0]), found[:, 1, _INTEGER], found[:, 2, _INTEGER]
-        frame_files, frame_lines = self._frames.files, self._frames.lines
-        frames = known(frames, len(frame_files))
+        frame_files, frame_lines = self._frames
+        frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
         is_named = files != ""
         files = np.where(is_named, files, frame_files[frames])
         lines = np.where(is_named, lines, frame_lines[frames])
@@ -244,12 +244,24 @@ class Program:
         Of more than `MOST_FRAMES` calls the outer ones are left out, for which `…` stands.
         """
         frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
-        texts = {frame: self._frames.stack(frame) for frame in np.unique(frames).tolist()}
+        texts = {frame: self._calls.stack(frame) for frame in np.unique(frames).tolist()}
         return [texts[frame] for frame in frames.tolist()]
 
     @cached_property
-    def _frames(self) -> Frames:
-        """The stack frames; frames, locations, files and functions count from 1."""
+    def _frames(self) -> tuple[Strings, Int64]:
+        """(file, line) of each stack frame; frames, locations and files count from 1."""
+        parts = [_messages(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
+        files = np.append(np.array([""], object), self._texts(parts[0]))
+        nowhere = np.zeros((1, 2), np.int64)
+        locations = np.append(nowhere, self._integers(parts[1], _FILE_OF_LOCATION, _LINE_OF_LOCATION), axis=0)
+        locations[:, 0] = np.where((locations[:, 0] > 0) & (locations[:, 0] < len(files)), locations[:, 0], 0)
+        frame = np.append(0, self._integers(parts[2], _LOCATION_OF_FRAME)[:, 0])
+        location = locations[np.where((frame > 0) & (frame < len(locations)), frame, 0)]
+        return files[location[:, 0]], location[:, 1]
+
+    @cached_property
+    def _calls(self) -> Frames:
+        """The stack frames with what called them, which only `stacks` needs; functions count from 1, too."""
         wanted = (_FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES)
         *named, locations, frames = (_messages(self._buffer, self._stack_frames, n)[1] for n in wanted)
         files, functions = (np.append(np.array([""], object), self._texts(places)) for places in named)
