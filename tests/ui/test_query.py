@@ -17,7 +17,7 @@ from tfcompare.query.presets import PRESETS
 from tfcompare.query.tables import RunTables, every_table
 from tfcompare.settings import Settings
 from tfcompare.ui.pages import query
-from tfcompare.ui.pages.query import columns_of, for_screen, size_of
+from tfcompare.ui.pages.query import columns_of, for_screen, shown_column, size_of
 
 PAIR = Settings(places=(SAMPLES / "autoencoder",))
 
@@ -134,6 +134,15 @@ def test_what_a_browser_would_falsify_is_sent_as_text() -> None:
     assert cells["3"].tolist() == [1.5, 2.5]
     assert len(cells["4"].tolist()[0]) == 1000
     assert [cells[name].isna().tolist()[1] for name in ("0", "2", "4")] == [True] * 3
+
+
+def test_names_of_ops_begin_with_their_innermost_part_and_other_texts_are_as_they_are() -> None:
+    texts = pd.Series(["model/dense/MatMul"], dtype="str")
+    assert [shown_column("0", label, texts).is_name for label in ("op_name", "kernel_name", "path")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_the_size_of_a_result_is_told() -> None:

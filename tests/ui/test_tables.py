@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,16 @@ def test_what_was_judged_is_in_view_where_not_all_columns_are():
     pixels = layout(rows, columns_of(names)).pixels
     assert sum(pixels.values()) + 40 > PAGE_PIXELS
     assert sum(pixels[name] for name in names[: names.index("verdict") + 1]) + 40 == PAGE_PIXELS
+
+
+def test_a_short_first_column_leaves_its_room_to_long_texts():
+    rows = ROWS.assign(host_or_device="Host", op_name="n" * 120)
+    names = ["host_or_device", "op_name", *(f"{samples.METRIC}_{role}" for role in ("baseline", "candidate", "delta"))]
+    long_first = rows.assign(host_or_device="h" * 60)
+    columns = [replace(column, letters=200) for column in columns_of(names)]
+    short, long = (layout(each, columns).pixels["op_name"] for each in (rows, long_first))
+    assert short > long
+    assert sum(layout(rows, columns).pixels.values()) + 40 <= PAGE_PIXELS
 
 
 def test_factors_of_a_change_are_fractions_on_the_page_and_numbers_below():

@@ -33,6 +33,7 @@ from tfcompare.ui.frame.shell import Page, choose_steps, stop
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.blocks import csv_of_rows
 from tfcompare.units import format_bytes, format_time_us
+from tfcompare.views.columns import NAMES
 from tfcompare.views.csv_files import defused
 
 MOST_ROWS = 10_000
@@ -223,7 +224,7 @@ def show_answer(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits
         return
     cells = for_screen(answer.frame.iloc[:, :MOST_COLUMNS])
     readings = {run.id: run.name for run in runs.runs}
-    shown = [_shown_columns(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
+    shown = [shown_column(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns; the CSV has all.")
     numbered = cells.assign(**{_ROW: range(len(cells))})
@@ -260,15 +261,17 @@ def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out, index=frame.index)
 
 
-def _shown_columns(name: str, label: str, cells: pd.Series) -> tables.Shown:
-    """A column under the query's own name; if the schema describes a column of that name, that is its help."""
+def shown_column(name: str, label: str, cells: pd.Series) -> tables.Shown:
+    """A column under the query's own name; if the schema describes a column of that name, that is its help, and ops and
+    kernels begin with their innermost part."""
+    is_name = label in NAMES
     label = str(defused(middle_ellipsis(label, LONGEST_LABEL)))
     if cells.dtype == "boolean":
         return tables.Shown(name, "", label, _meaning(label), "flag")
     if cells.dtype.kind in "iuf":
         unit = "µs" if cells.abs().max() < _FINE else ""  # whose cells get more decimals
         return tables.Shown(name, "", label, _meaning(label), "number", unit)
-    return tables.Shown(name, "", label, _meaning(label), "text", letters=_TEXT_LETTERS)
+    return tables.Shown(name, "", label, _meaning(label), "text", is_name=is_name, letters=_TEXT_LETTERS)
 
 
 def _meaning(label: str) -> str:

@@ -107,7 +107,7 @@ def layout(
     texts = [column.name for column in others if column.format == "text"]
     if texts:
         widest = max(texts, key=pixels.__getitem__)
-        lacking = least - (room - sum(pixels.values()))
+        lacking = min(least, most) - (room - sum(pixels.values()))
         pixels[widest] -= max(min(lacking, pixels[widest] - LEAST_TEXT_PIXELS), 0)
     lefts = [room - sum(pixels.values())]
     if judged := [at for at, column in enumerate(others, 1) if column.is_judged or column.name == "verdict"]:
