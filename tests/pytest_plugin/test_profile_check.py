@@ -144,7 +144,7 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
         "this run vs the baseline: FAILED (1 failed)",
         "FAILED *step_time>+10% *",
         "step_time>+10%: 95 % confidence interval *",
-        "+* ms per step = *ultiply*",
+        "+* ms per step = *",
     )
     missing = baseline_of(tmp_path / "given", "test_not_run[a/b]")
     how = "pytest --profile-update 'test_it.py::test_not_run[[]a/b]'"
@@ -280,7 +280,7 @@ def test_each_kind_of_step_is_judged_and_the_op_that_changed_is_named(
     said = str(caught.value)
     assert said.startswith("this run vs the baseline: FAILED (2 failed)")
     assert f"{STEP_TIME} (train)" in said and f"{STEP_TIME} (evaluate)" in said
-    assert re.search(r"^\+1\d\d ms per step = .*multiply", said, re.MULTILINE)
+    assert re.search(r"^\+.* per step = .*multiply", said, re.MULTILINE)
 
 
 def test_of_another_program_nothing_is_judged_and_the_baseline_is_to_be_written_anew(

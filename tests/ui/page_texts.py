@@ -6,5 +6,6 @@ from streamlit.testing.v1 import AppTest
 
 
 def texts(page: AppTest) -> str:
-    """Its texts, information boxes and captions."""
-    return "\n".join(element.value for element in [*page.markdown, *page.info, *page.caption])
+    """Its texts with what their help says, information boxes and captions."""
+    helps = (text.proto.help for text in page.markdown)
+    return "\n".join([*(element.value for element in [*page.markdown, *page.info, *page.caption]), *helps])

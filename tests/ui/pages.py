@@ -80,6 +80,7 @@ def charts(page: AppTest) -> dict[str, dict[str, Any]]:
 
 
 def said(page: AppTest) -> str:
-    """Its texts, the titles of its parts and what unfolds."""
+    """Its texts, the titles of its parts, what unfolds, and what is on its buttons."""
     kinds = (page.markdown, page.caption, page.info, page.warning, page.subheader, page.code)
-    return "\n".join([*(one.value for kind in kinds for one in kind), *(one.label for one in page.expander)])
+    labels = [one.label for kind in (page.expander, page.button) for one in kind]
+    return "\n".join([*(one.value for kind in kinds for one in kind), *labels])

@@ -76,7 +76,7 @@ def test_names_are_text(page: str) -> None:
     check(app)
     if "Timeline" in page:
         cells = [str(cell) for cell in app.table[-1].value.to_numpy().ravel()]
-        assert sum("evil" in text for text in markdown_of(app)) > 3 and any("evil" in cell for cell in cells)
+        assert any("evil" in text for text in markdown_of(app)) and any("evil" in cell for cell in cells)
         assert not list(filter(live_parts, cells))
     assert any("evil" in text for text in [*markdown_of(app), *figures_of(app), *map(str, tables_of(app))]), page
 
@@ -227,7 +227,7 @@ def test_a_page_shows_any_number(tmp_path: Path, page: str, number: float) -> No
 def test_steps_without_any_op_have_a_page_of_ops(tmp_path: Path) -> None:
     page = shown("2_Op_stats.py", tmp_path, space(plane("/host:CPU", line("t", *STEPS)), hostnames=["h"]))
     assert not page.exception
-    assert "No op took any time on host." in [info.value for info in page.info]
+    assert "No op took any time here." in [info.value for info in page.info]
 
 
 @pytest.mark.parametrize("number", [1e308, math.inf, math.nan])

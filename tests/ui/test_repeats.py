@@ -149,7 +149,7 @@ def test_a_run_that_is_grouped_is_no_candidate_and_of_many_runs_the_repeats_of_o
 def test_what_cannot_be_a_repeat_is_told_and_left_out(page: AppTest) -> None:
     page.query_params["repeat"] = [f"1:{AGAIN}", f"0:{SMALL}", f"9:{OTHER}", "0:gone"]
     page.run()
-    assert "(+1 replicate)" in chips(page)
+    assert "filters_16_8 (2 captures)" in chips(page)
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     assert "There is no run `gone` here" in said(page)
     assert "is not counted as a replicate: it is compared itself." in said(page)
@@ -171,7 +171,7 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
     page.query_params["repeat"] = [f"1:{run}" for run in (again, on_gpu, copied, broken)]
     with settings.override(Settings(places=places)):
         page.run()
-    assert "(+1 replicate)" in chips(page)
+    assert "filters_16_8 (2 captures)" in chips(page)
     assert "from 20 and 40 steps" in reason(page)
     assert said(page).count("not a readable profile") == 1
     folded = next(e for e in page.main.expander if e.label == "2 captures are not counted as replicates")

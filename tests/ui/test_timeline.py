@@ -235,7 +235,7 @@ def test_a_selected_span_is_shown_with_its_partner_its_op_and_its_launch() -> No
     assert cells["Step"][:2] == steps
     assert cells["Lane"][0] in lanes
     assert "over all steps" in shown_details["about"]
-    assert "here B takes " in shown_details["about"]
+    assert "B takes " in shown_details["about"]
 
 
 def kernel_of_the_typical_step() -> int:

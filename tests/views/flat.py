@@ -35,6 +35,15 @@ def flat(blocks: Iterable[Block]) -> Iterator[Block]:
         yield from flat(block.blocks) if isinstance(block, Section | Beside) else [block]
 
 
+def sections_below(blocks: Iterable[Block]) -> Iterator[Section]:
+    """All sections, each before those within it."""
+    for block in blocks:
+        if isinstance(block, Section):
+            yield block
+        if isinstance(block, Section | Beside):
+            yield from sections_below(block.blocks)
+
+
 def listed(view: View, pair: Pair, **options: Any) -> list[Block]:
     """What the view shows of a pair with these options, in a row."""
     return list(flat(view.blocks(pair, **options)))

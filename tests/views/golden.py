@@ -118,7 +118,7 @@ IN_OTHER_TESTS = {
     "memory": {"memory", "memory_baseline", "memory_candidate"},
     "tf_data": {"pipeline"},
     "timeline": {"stretch"},
-    "xla": {"program", "by_change", "buffer"},
+    "xla": {"program", "buffer"},
     "hosts": {"by", "every_host", "one_host"},
 }
 """The options that no sample has, or of which no text depends."""

@@ -7,7 +7,7 @@ import os
 import secrets
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -249,9 +249,7 @@ def sections_of(pair: Pair) -> Iterator[Section]:
     sections = []
     for block in overview.VIEW.blocks(pair, steps_as="all", top=MOST_CHANGES):
         if isinstance(block, Section) and block.title:
-            drawn = overview.OF_ALL_RUNS if is_drawn_above else ()
-            left = [one for one in block.blocks if not (isinstance(one, Chart) and one.name in drawn)]
-            sections.append(replace(block, make=left))
+            sections.append(_without_charts(block, overview.OF_ALL_RUNS) if is_drawn_above else block)
         else:
             first.append(block)
     yield Section(overview.VIEW.title, first, is_open=True)
@@ -259,6 +257,12 @@ def sections_of(pair: Pair) -> Iterator[Section]:
     for view in views():
         if view is not overview.VIEW and not view.why_not(pair):
             yield Section(view.title, list(view.blocks(pair)), is_open=view.name == "timeline")
+
+
+def _without_charts(section: Section, names: Container[str]) -> Section:
+    """The section, and those within it, without the charts of these names."""
+    left = [one for one in section.blocks if not (isinstance(one, Chart) and one.name in names)]
+    return replace(section, make=[_without_charts(one, names) if isinstance(one, Section) else one for one in left])
 
 
 def _caveats(found: Sequence[str]) -> Section:

@@ -10,7 +10,7 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import compared_runs
 from tests.test_known_truth import FOLDER
-from tests.views.flat import flat
+from tests.views.flat import flat, sections_below
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
@@ -129,8 +129,7 @@ TITLE = "Regrouped instructions"
 
 
 def sections(pair: Pair) -> list[Section]:
-    outer = [one for one in VIEW.blocks(pair) if isinstance(one, Section) and not one.title]
-    return [one for section in outer for one in section.blocks if isinstance(one, Section) and one.title == TITLE]
+    return [one for one in sections_below(VIEW.blocks(pair)) if one.title == TITLE]
 
 
 def blocks(pair: Pair) -> list[Block]:

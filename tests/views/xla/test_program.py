@@ -13,7 +13,7 @@ from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, 
 from tests.hlo.profiles import stored
 from tests.profiles import compared_runs
 from tests.views.advice.advice_facts import compilations
-from tests.views.flat import flat, of_kind
+from tests.views.flat import flat, of_kind, sections_below
 from tests.xspace_builder import chunk, event, line, meta, plane, space
 from tfcompare import load
 from tfcompare.compare.pair import Pair
@@ -52,8 +52,7 @@ def pair_of(folder: Path, *profiles: bytes) -> Pair:
 
 
 def sections(pair: Pair) -> list[Section]:
-    outer = [one for one in VIEW.blocks(pair) if isinstance(one, Section) and not one.title]
-    return [one for section in outer for one in of_kind(section.blocks, Section) if one.title == TITLE]
+    return [one for one in sections_below(VIEW.blocks(pair)) if one.title == TITLE]
 
 
 def blocks(pair: Pair) -> list[Block]:
