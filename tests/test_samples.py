@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ GPU_LOGDIRS = [
     *("h100_512_128", "h100_16_8", "h100_16_8_command_buffers", "h100_store_activations", "h100_recompute_activations"),
     "h100_no_command_buffers",
 ]
+NIGHTS = sorted(SAMPLES.glob("nightly/night_[012][0-9]/plugins/profile/*/localhost.xplane.pb.gz"))
 GPU_PROFILES = sorted(SAMPLES.glob("*_gpu/h100_*/h100_*_run-[123]/plugins/profile/*/localhost.xplane.pb"))
 
 
@@ -40,7 +43,7 @@ def space(logdir: str) -> Any:
 
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
-    recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "transformer_gpu", "workers")
+    recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "transformer_gpu", "workers", "nightly")
     scripts = {SAMPLES / name / "record.py" for name in recorded}
     workers = [path for run in WORKER_RUNS.values() for path in run.glob("plugins/profile/*/worker[012].xplane.pb")]
     profiles = {
@@ -48,8 +51,15 @@ def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
         *workers,
         *GPU_PROFILES,
     }
-    expected = {SAMPLES / "README.md", *scripts, *profiles}
+    expected = {
+        SAMPLES / "README.md",
+        *scripts,
+        *profiles,
+        *NIGHTS,
+        *(path.parent / "tfcompare_load.json" for path in NIGHTS),
+    }
     gpu = 3 * (len(GPU_LOGDIRS) - 1) + 1  # one capture without command buffers tells the truth about the others
+    assert len(NIGHTS) == 20
     assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 3 * len(WORKER_RUNS) + gpu
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
@@ -60,6 +70,20 @@ def test_sample_is_small_and_holds_no_path_of_the_recording_machine(profile: Pat
     assert profile.stat().st_size < 3_000_000
     found = profile.read_bytes()
     assert not [trace for trace in (b"/home/", b"/root/", b"/tmp/", b"/work", b"/Users/", b".venv") if trace in found]
+
+
+@pytest.mark.parametrize("profile", NIGHTS, ids=profile_id)
+def test_a_night_is_small_and_holds_no_path_of_the_recording_machine(profile: Path) -> None:
+    assert profile.stat().st_size < 100_000
+    found = gzip.decompress(profile.read_bytes())
+    assert not [trace for trace in (b"/home/", b"/root/", b"/tmp/", b"/work", b"/Users/", b".venv") if trace in found]
+
+
+def test_the_nights_are_a_series_with_one_change_and_its_layers_explain_it(tfcompare) -> None:
+    status, out, _ = tfcompare("series", str(SAMPLES / "nightly"))
+    assert status == 0
+    assert re.search(r"^Step time rose by \d.* at night_13 ", out, re.MULTILINE)
+    assert re.search(r"explained by \S*inserted\S*/dot_general ", out)
 
 
 @pytest.mark.parametrize("logdir", LOGDIRS)
