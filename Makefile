@@ -92,7 +92,7 @@ clean:
 .venv/test.stamp: requirements.txt .venv/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	-@$(BIN)/python -m compileall -q -j 0 .venv/lib
-	@TFCOMPARE_STORE=off $(BIN)/tfcompare diff sample_logs/autoencoder_gpu/h100_*_8/*_run-1 >/dev/null
+	@TFCOMPARE_STORE=off $(BIN)/tfcompare diff sample_logs/autoencoder_gpu/h100_512_128/*_run-1 sample_logs/autoencoder_gpu/h100_16_8/*_run-1 >/dev/null
 	@touch $@
 
 tests/javascript/node_modules: tests/javascript/package.json

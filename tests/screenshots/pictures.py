@@ -32,11 +32,12 @@ class Picture:
     height: int = 760
     top: str = ""
     with_sidebar: bool = False
+    address: str = ""
 
 
 PICTURES = (
     Picture("overview", "gpu", "Overview", height=860, with_sidebar=True),
-    Picture("steps", "gpu", "Overview", height=440, top="Step time of every step"),
+    Picture("steps", "gpu", "Overview", height=440, top="Step time of every step", address="&more=true"),
     Picture("op_stats", "gpu", "Op_stats"),
     Picture("timeline", "gpu", "Timeline", height=860),
     Picture("kernel_stats", "gpu", "Kernel_stats", height=700),
@@ -61,7 +62,7 @@ def take(browser: Browser, scene: Scene, wanted: list[Picture], out: Path) -> It
             for picture in wanted:
                 page = browser.new_page(viewport={"width": WIDTH, "height": picture.height}, color_scheme="light")
                 page.set_default_timeout(_LIMIT_MS)
-                page.goto(f"{url}/{picture.page}?{scene.query(place)}")
+                page.goto(f"{url}/{picture.page}?{scene.query(place)}{picture.address}")
                 yield _photograph(page, picture, out / f"{picture.name}.png")
                 page.close()
 
