@@ -37,7 +37,7 @@ class Picture:
 
 PICTURES = (
     Picture("overview", "gpu", "Overview", height=860, with_sidebar=True),
-    Picture("steps", "gpu", "Overview", height=440, top="Step time of every step", address="&more=true"),
+    Picture("steps", "gpu", "Overview", height=520, top="Show as", address="&more=true"),
     Picture("op_stats", "gpu", "Op_stats"),
     Picture("timeline", "gpu", "Timeline", height=860),
     Picture("kernel_stats", "gpu", "Kernel_stats", height=700),

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from tests.profiles import CORPUS, SAMPLES
 from tests.ui.hostile_profile import hostile
-from tests.views.series.series_runs import nights
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare import find_runs
+from tfcompare.sources.replicates import suggest
 
 LONG = 300
 
@@ -26,6 +26,7 @@ class Scene:
     candidates: tuple[str, ...] = ()
     place: Path | None = None
     made: Callable[[Path], object] | None = None
+    has_replicates: bool = False
 
     @property
     def is_available(self) -> bool:
@@ -40,8 +41,14 @@ class Scene:
 
     def query(self, folder: Path) -> str:
         """The query of the link to this comparison, of the runs in `folder`."""
-        ids = {run.name: run.id for run in find_runs(folder)}
-        chosen = {"baseline": ids[self.baseline], "candidate": [ids[name] for name in self.candidates]}
+        runs = find_runs(folder)
+        ids = {run.name: run.id for run in runs}
+        baseline, *candidates = (ids[name] for name in (self.baseline, *self.candidates))
+        chosen = {"baseline": baseline, "candidate": candidates}
+        if self.has_replicates:
+            found = suggest(runs, baseline, candidates)
+            sides = enumerate((baseline, *candidates))
+            chosen["repeat"] = [f"{side}:{one}" for side, run in sides for one in found.get(run, ())]
         return urlencode(chosen, doseq=True)
 
 
@@ -69,10 +76,17 @@ def scenes() -> list[Scene]:
     wide, small = "filters_512_128", ("filters_16_8", "filters_16_8_again", "filters_16_8_better_input")
     return [
         Scene("sample", "The sample pair", wide, small[:1], sample),
-        Scene("gpu", "On an H100, three captures each", "h100_512_128_run-1", ("h100_16_8_run-1",), gpu),
+        Scene(
+            "gpu",
+            "On an H100, three captures each",
+            "h100_512_128_run-1",
+            ("h100_16_8_run-1",),
+            gpu,
+            has_replicates=True,
+        ),
         Scene("xla", "Compiled by XLA", "jax_filters_128_32", ("jax_filters_16_8",), SAMPLES / "autoencoder_xla"),
         Scene("workers", "Three workers", "balanced", ("slow_input",), SAMPLES / "workers"),
-        Scene("series", "Runs of twenty nights", "night_00", ("night_19",), made=nights),
+        Scene("series", "Runs of twenty nights", "night_01", ("night_20",), SAMPLES / "nightly"),
         Scene("sample_alone", "One run alone", wide, (), sample),
         Scene("three_candidates", "Three candidates", wide, small, sample),
         Scene(
