@@ -158,7 +158,7 @@ def test_the_capture_nearest_to_the_mean_step_stands_for_all_under_the_name_of_t
     found = compare(capture("a", 100.0, a=50.0), first, repeats={"b1": [odd, typical]})
     (shown,) = found.candidates
     assert (shown.id, shown.name, shown.content_id) == ("b1", "b1", typical.content_id)
-    assert found.notes[0].endswith("stands for them: b3 for b1.")
+    assert found.notes[0].endswith("is that of the one nearest to the mean step: b3 for b1.")
     assert [one.content_id for one in found.side_of(shown).runs[1:]] == sorted([first.content_id, odd.content_id])
     assert found.step_time_us(first) == found.step_time_us(shown), "a run is known by its id"
 
@@ -176,7 +176,7 @@ def test_another_capture_stands_for_all_if_it_is_chosen_and_no_pooled_figure_cha
     usual, found = (compare(capture("a", 100.0, a=50.0), first, repeats=repeats, captures=c) for c in ((), ("b2",)))
     (shown,) = found.candidates
     assert (shown.id, shown.content_id) == ("b1", odd.content_id)
-    assert found.notes[0].endswith("the chosen one, or else that nearest to the mean step, stands for them: b2 for b1.")
+    assert found.notes[0].endswith("the chosen one, or else of the one nearest to the mean step: b2 for b1.")
     assert found.verdict == usual.verdict and found.step_time_us(shown) == usual.step_time_us(shown)
     metric = "self_time_us_per_step_candidate"
     assert found.table("op_stats")[metric].tolist() == pytest.approx(usual.table("op_stats")[metric].tolist())
