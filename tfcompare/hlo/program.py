@@ -244,6 +244,8 @@ class Program:
         Of more than `MOST_FRAMES` calls the outer ones are left out, for which `…` stands.
         """
         frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
+        if not frames.any():
+            return [""] * len(rows)
         texts = {frame: self._calls.stack(frame) for frame in np.unique(frames).tolist()}
         return [texts[frame] for frame in frames.tolist()]
 
