@@ -330,10 +330,10 @@ def test_overview(page: Page, samples_url: str) -> None:
     expect(rows.filter(has_text="Device type")).to_have_count(0)
 
     page.get_by_role("button", name="Add filters_16_8_again as a replicate").click()
-    expect(page.get_by_text("B filters_16_8 (+1 replicate)").first).to_be_visible()
+    expect(page.get_by_text("B filters_16_8 (2 captures)").first).to_be_visible()
     becomes(page, lambda: query(page).get("repeat"), [f"1:{IDS['filters_16_8_again']}"])
     settled(page).go_back()
-    expect(page.get_by_text("B filters_16_8 (+1 replicate)")).to_have_count(0)
+    expect(page.get_by_text("B filters_16_8 (2 captures)")).to_have_count(0)
     assert "repeat" not in query(settled(page))
     page.get_by_role("button", name="Swap").click()
     expect(headline).to_contain_text("× slower than")

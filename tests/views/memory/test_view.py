@@ -160,7 +160,9 @@ def test_a_single_small_allocation_keeps_its_row(tmp_path: Path) -> None:
 def test_runs_without_memory_events_lead_to_what_xla_planned(sample) -> None:
     (links,) = VIEW.instead(pair_of("jax_filters_128_32", "jax_filters_16_8"))
     assert links.text.startswith("XLA's buffers of `jit_train_step`")
-    assert [(link.view, link.parameters) for link in links.links] == [("xla", {"program": "jit_train_step"})]
+    assert [(link.view, link.parameters) for link in links.links] == [
+        ("xla", {"program": "jit_train_step", "more": "true"})
+    ]
     assert headline(pair_of("jax_tpu")) == "`tpu_inference_2` uses 21.5 GB at its peak."
     assert not list(VIEW.instead(sample))
 

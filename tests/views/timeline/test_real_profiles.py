@@ -49,11 +49,16 @@ def test_losses_are_the_changes_of_ops_and_waits_of_real_steps(names: tuple[str,
     sizes = [one.lost_us for one in found]
     assert sizes == sorted(sizes, reverse=is_longer)
     assert all((size > 0) == is_longer for size in sizes)
+    ops = [both.timelines.op_rows(side) for side in (0, 1)]
+    here = [(spans["step"] == step).to_numpy() for spans, step in zip((ours, theirs), both.steps, strict=True)]
     for one in found:
         partner = both.pairs.partner[0][one.span]
         assert one.op_name == ("" if one.span == NONE else ours["op_name"].iloc[one.span])
         if not one.is_wait:
             change = int(theirs["duration_ps"].iloc[partner]) - int(ours["duration_ps"].iloc[one.span])
+            of_op = [within & (op == ops[0][one.span]) for within, op in zip(here, ops, strict=True)]
+            if of_op[0].sum() != of_op[1].sum():  # it is one place
+                change = int(theirs["duration_ps"][of_op[1]].sum()) - int(ours["duration_ps"][of_op[0]].sum())
             assert one.lost_us * PS_PER_US == pytest.approx(change)
     assert losses(both, count=2) == found[:2]
 
@@ -190,7 +195,7 @@ def test_ops_that_run_equally_often_in_both_steps_all_have_partners(names: tuple
         counts.append((every, np.bincount(op[found], minlength=len(every))))
     (ours, matched), (theirs, _) = counts
     same = (ours == theirs) & (ours > 0)
-    assert same.sum() > 50
+    assert same.sum() > 20
     assert (matched[same] == ours[same]).all()
     assert (matched <= np.minimum(ours, theirs)).all()
 
