@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run
 from tests.tf_data_runs import STEPS, plain, write, zipped
 from tests.ui.pages import CPU, GPU, WORKERS, XLA, charts, opened, pair_on, said, shown, table
-from tests.views.flat import flat, of_kind, titles
+from tests.views.flat import flat, of_kind, sections_below, titles
 from tfcompare import load, settings
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.pair import Pair
@@ -24,7 +24,6 @@ from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_ms, format_ratio
 from tfcompare.views.blocks import (
-    Beside,
     Block,
     Cards,
     Details,
@@ -32,7 +31,6 @@ from tfcompare.views.blocks import (
     Items,
     Judgements,
     Links,
-    Section,
     Table,
     Text,
     Verdict,
@@ -100,13 +98,7 @@ def address_of(of: View, pair: Pair, values: Mapping[str, Any]) -> dict[str, str
 
 def unfolded(blocks: Iterable[Block]) -> dict[str, str]:
     """The address that opens all sections which a page makes only when they are opened."""
-    found = {}
-    for block in blocks:
-        if isinstance(block, Section | Beside):
-            found |= unfolded(block.blocks)
-        if isinstance(block, Section) and block.unfolds:
-            found[block.address] = "true"
-    return found
+    return {section.address: "true" for section in sections_below(blocks) if section.unfolds}
 
 
 def first_row(blocks: Iterable[Block]) -> tuple[str, str, Details] | None:

@@ -10,7 +10,7 @@ from tfcompare.schema.arrays import Int64, Strings
 from tfcompare.xspace.texts import shortened
 
 MOST_FRAMES = 32
-"""Calls of a stack; JAX records ten unless told otherwise."""
+"""How many calls of a stack are kept, the innermost ones. JAX records ten unless it is told to record more."""
 
 
 @dataclass(frozen=True, eq=False)

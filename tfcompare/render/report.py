@@ -31,6 +31,7 @@ from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Items, Sect
 from tfcompare.views.candidates import view as candidates
 from tfcompare.views.caveats import beside_the_answer, environment
 from tfcompare.views.columns import in_words
+from tfcompare.views.key_figures import MOST_FIRST
 from tfcompare.views.registry import views
 from tfcompare.views.steps import view as overview
 from tfcompare.views.steps import what_differs
@@ -47,7 +48,6 @@ _ONLY_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXD
 DIGEST_LETTERS = 12
 MOST_CHANGES = 10
 """Ops that are named first: more than on a page, where others are a click away."""
-MOST_FIGURES = 5
 CHANGES_IN_SHORT = 3
 """Ops in the short text, so that it is about 20 lines."""
 
@@ -172,7 +172,7 @@ def _in_short(pair: Pair) -> Iterator[Block]:
     if found.waterfall is not None and not pair.is_single and not pair.are_unrelated:
         yield Text(found.sentence)
     cards = [block for block in answer.figures(pair) if isinstance(block, Cards)]
-    yield from (replace(block, figures=block.figures[:MOST_FIGURES]) for block in cards)
+    yield from (replace(block, figures=block.figures[:MOST_FIRST]) for block in cards)
     yield from map(_without_optional, answer.changes(pair, CHANGES_IN_SHORT))
     if line := what_differs.in_a_line(pair):
         yield Text(line)

@@ -15,8 +15,7 @@ from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.render.payload import flame_json
 from tfcompare.views.blocks import FlameGraph, Section
-from tfcompare.views.flame.component import drawing
-from tfcompare.views.flame.words import subtitle
+from tfcompare.views.flame.component import drawing, subtitle
 
 
 def tree() -> pd.DataFrame:

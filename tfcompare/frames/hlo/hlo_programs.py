@@ -96,15 +96,15 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
 def _recorded_stacks(space: XSpace) -> dict[tuple[str, str], str]:
     """The stacks that TPUs record with instructions, by (program, instruction), as `Program.stacks`, with columns."""
     stacks = space.metadata_strings("source_stack")
-    entries = np.flatnonzero(stacks.spread(len(space.metadata_names)) >= 0)
+    codes = stacks.spread(len(space.metadata_names))
+    entries = np.flatnonzero(codes >= 0)
     if not len(entries):
         return {}
     labels = [_recorded_stack(text) for text in stacks.labels]
-    codes = stacks.spread(len(space.metadata_names))[entries]
     ids, hlo_ops = metadata_instructions(space, entries)
     names = map(programs_of(space).name, ids.tolist())
     keys = zip(names, hlo_ops.tolist(), strict=True)
-    return {key: labels[code] for key, code in zip(keys, codes.tolist(), strict=True)}
+    return {key: labels[code] for key, code in zip(keys, codes[entries].tolist(), strict=True)}
 
 
 def _recorded_stack(text: str) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.views.blocks import FlameGraph
-from tfcompare.views.flame import words
 from tfcompare.views.flame.layout import layout
 from tfcompare.views.verdict_marks import SIGNS, text_of
 
@@ -29,6 +28,15 @@ def script() -> str:
 def style() -> str:
     """The CSS of the drawing."""
     return (_CANVAS / "flame.css").read_text(encoding="utf-8")
+
+
+def subtitle(*, is_alone: bool, is_neutral: bool, per: str) -> str:
+    """What widths and colours mean."""
+    each = f" per {per}" if per else ""
+    if is_alone:
+        return f"Width: time{each}."
+    colour = "" if is_neutral else " Colour: its change."
+    return f"Width: the longer time{each}.{colour}"
 
 
 def drawing(graph: FlameGraph) -> tuple[dict[str, Any], list[str]] | None:
@@ -52,7 +60,7 @@ def drawing(graph: FlameGraph) -> tuple[dict[str, Any], list[str]] | None:
     if is_plain:
         columns = columns.assign(change=0.0)
     token = int(pd.util.hash_pandas_object(nodes["node"]).sum()) % 2**32
-    about = words.subtitle(is_alone=is_alone, is_neutral=graph.is_neutral, per=graph.per)
+    about = subtitle(is_alone=is_alone, is_neutral=graph.is_neutral, per=graph.per)
     data = {
         "nodes": columns,
         "labels": [str(one) for one in labels],
