@@ -191,3 +191,9 @@ def test_groups_that_begin_with_instructions_of_one_name_open_each_its_own(monke
     assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
     opened = [facts.opens.details(finding.id) for finding in facts.findings]
     assert [one and one.title for one in opened] == ["1 → 1: a/mul", "1 → 1: a/add"]
+
+
+def test_the_ops_of_a_group_are_named_in_the_same_order_in_every_process() -> None:
+    ops = "a/sub a/add a/mul a/tanh a/exp a/log a/neg a/abs"
+    (found,) = regrouped(rows(("one", None), (None, "other")), computing(one=ops), computing(other=ops))
+    assert list(found.ops) == sorted(found.ops), "sets of texts have another order in each process"

@@ -138,7 +138,7 @@ def _members(pair: Pair, rows: pd.DataFrame, one: Regrouped) -> Iterator[Block]:
 @dataclass(frozen=True)
 class Regrouped:
     """Instructions of both sides that compute the same ops: `rows` is their index in the diff, `counts` how many each
-    side has, `ops` the ops that they have in common, the most frequent first, without wrapping scopes."""
+    side has, `ops` the ops that they have in common, without wrapping scopes, the most frequent first, then by name."""
 
     rows: tuple[int, ...]
     counts: tuple[int, int]
@@ -213,7 +213,7 @@ def _group(
     rows: pd.DataFrame, members: list[int], ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]]
 ) -> Regrouped:
     sides = [Counter(op for at in members for op in side[at]) for side in (ours, theirs)]
-    common = (sides[0] & sides[1]).most_common()
+    common = sorted((sides[0] & sides[1]).items(), key=lambda op_count: (-op_count[1], op_count[0]))
     counts = [sum((rows["status"].iloc[at] != lacking) for at in members) for lacking in (ADDED, REMOVED)]
     names = tuple(op.partition("\n")[2] for op, _ in common)
     return Regrouped(tuple(rows.index[members]), (counts[0], counts[1]), names)
