@@ -16,10 +16,11 @@ from tests.xspace_builder import chunk, integer
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo import convolution
 from tfcompare.hlo.buffers import buffers
+from tfcompare.hlo.contents import MOST_INSTRUCTIONS
 from tfcompare.hlo.cost import bytes_accessed, categories, flops
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, user_texts
-from tfcompare.hlo.program import MOST_INSTRUCTIONS, read_program
+from tfcompare.hlo.program import read_program
 from tfcompare.xspace import parse
 
 REAL_RUNS = ("jax_conv_08", "jax_elementwise", "jax_tpu") if CORPUS.is_dir() else ()

@@ -10,10 +10,11 @@ from itertools import islice
 
 import numpy as np
 
+from tfcompare.hlo.contents import Lists
 from tfcompare.hlo.convolution import DIMENSION_NUMBERS, dimension_labels
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET
 from tfcompare.hlo.names import plain_instruction
-from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
+from tfcompare.hlo.program import PARAMETER_NUMBER, Program
 from tfcompare.hlo.proto_fields import Content, fields, messages, unpacked
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.texts import shortened

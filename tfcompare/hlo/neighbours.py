@@ -7,8 +7,9 @@ from itertools import chain
 
 import numpy as np
 
+from tfcompare.hlo.contents import Lists
 from tfcompare.hlo.expression import expressions, signatures
-from tfcompare.hlo.program import Lists, Program
+from tfcompare.hlo.program import Program
 from tfcompare.schema.arrays import Int64
 
 _PASSING = frozenset({"bitcast", "get-tuple-element", "tuple"})

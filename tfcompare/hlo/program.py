@@ -12,14 +12,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfcompare.errors import NotAProfile
-from tfcompare.hlo import scan
-from tfcompare.hlo.proto_fields import check
+from tfcompare.hlo.contents import (
+    INTEGER,
+    Lists,
+    fields_of,
+    from_counts,
+    intern,
+    last_rows,
+    messages_in,
+    numbers_in,
+    strings_at,
+    texts_at,
+)
 from tfcompare.hlo.shapes import Shape, shape_of
 from tfcompare.hlo.stack_frames import Frames, known
 from tfcompare.schema.arrays import Bools, Int64, Strings
-from tfcompare.xspace.lookup import intern_bytes, used
-from tfcompare.xspace.texts import LONGEST_BYTES, text_of
+from tfcompare.xspace.lookup import used
 
 _MODULE, _BUFFER_ASSIGNMENT = 1, 3
 _MODULE_NAME, _COMPUTATION, _ENTRY, _SCHEDULE, _STACK_FRAMES = 1, 3, 6, 7, 17
@@ -29,51 +37,10 @@ _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
 _FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES = 1, 2, 3, 4
-_PRINTABLE = range(0x20, 0x7F)
-"""Of ASCII: texts of these alone are as they are, others are decoded by `text_of`."""
-_INTEGER = 2  # of the three numbers of a field; the others are the place of its bytes
 _FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME, _PARENT_OF_FRAME = 1, 2, 3, 1, 2
 
 PARAMETER_NUMBER = 9
 """The field of an instruction with the position of a parameter."""
-
-MOST_INSTRUCTIONS = 1_000_000
-"""In one program; the largest real ones have a tenth of that."""
-_MOST_NUMBERS = 4 * MOST_INSTRUCTIONS
-"""Operands of all instructions."""
-_FEW = 8
-"""Texts that are decoded sooner than it is found which are equal; a profile may have thousands of tiny programs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """A list of numbers for each row: those of row i are `items[first[i] : first[i + 1]]`."""
-
-    first: Int64
-    items: Int64
-
-    @classmethod
-    def grouped(cls, owner: Int64, items: Int64, size: int) -> Lists:
-        """The lists of `size` rows, from the row of each number, in order, and the numbers."""
-        return cls(_from_counts(np.bincount(owner, minlength=size)), items)
-
-    def of(self, row: int, most: int = _MOST_NUMBERS) -> list[int]:
-        """The first numbers of one row."""
-        begin = self.first[row]
-        found: list[int] = self.items[begin : min(self.first[row + 1], begin + most)].tolist()
-        return found
-
-    def at(self, rows: Int64, place: int) -> Int64:
-        """The number at that place in the list of each row, −1 if it is shorter."""
-        at = self.first[rows] + place
-        return np.where(at < self.first[rows + 1], np.append(self.items, -1)[np.minimum(at, len(self.items))], -1)
-
-    def flat(self, rows: Int64, most: int = _MOST_NUMBERS) -> tuple[Int64, Int64, Int64]:
-        """(position in `rows`, position in the list, number) of the first numbers of each of these rows, in order."""
-        begin, size = self.first[rows], np.minimum(self.first[rows + 1] - self.first[rows], most)
-        owner = np.repeat(np.arange(len(rows)), size)
-        place = np.arange(len(owner)) - (np.cumsum(size) - size)[owner]
-        return owner, place, self.items[begin[owner] + place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +97,7 @@ class Program:
     @cached_property
     def _last_names(self) -> pa.LargeStringArray:
         """The names of all instructions, the last one first."""
-        return _strings(self._buffer, self._names[::-1])
+        return strings_at(self._buffer, self._names[::-1])
 
     @cached_property
     def numbers_by_name(self) -> dict[str, int]:
@@ -185,7 +152,7 @@ class Program:
 
     def content(self, place: Int64) -> memoryview | None:
         """The bytes of a field; None if there is no text or message."""
-        begin, size = place[:_INTEGER].tolist()
+        begin, size = place[:INTEGER].tolist()
         return self._buffer[begin : begin + size].data if begin > 0 else None
 
     def field_texts(self, rows: Int64, wanted: int) -> Strings:
@@ -229,7 +196,7 @@ class Program:
     def sources(self, rows: Int64) -> list[str]:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
         found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
-        files, lines, frames = self._texts(found[:, 0]), found[:, 1, _INTEGER], found[:, 2, _INTEGER]
+        files, lines, frames = self._texts(found[:, 0]), found[:, 1, INTEGER], found[:, 2, INTEGER]
         frame_files, frame_lines = self._frames
         frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
         is_named = files != ""
@@ -252,7 +219,7 @@ class Program:
     @cached_property
     def _frames(self) -> tuple[Strings, Int64]:
         """(file, line) of each stack frame; frames, locations and files count from 1."""
-        parts = [_messages(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
+        parts = [messages_in(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
         files = np.append(np.array([""], object), self._texts(parts[0]))
         nowhere = np.zeros((1, 2), np.int64)
         locations = np.append(nowhere, self._integers(parts[1], _FILE_OF_LOCATION, _LINE_OF_LOCATION), axis=0)
@@ -265,7 +232,7 @@ class Program:
     def _calls(self) -> Frames:
         """The stack frames with what called them, which only `stacks` needs; functions count from 1, too."""
         wanted = (_FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES)
-        *named, locations, frames = (_messages(self._buffer, self._stack_frames, n)[1] for n in wanted)
+        *named, locations, frames = (messages_in(self._buffer, self._stack_frames, n)[1] for n in wanted)
         files, functions = (np.append(np.array([""], object), self._texts(places)) for places in named)
         file, function, line = self._integers(locations, _FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION).T
         location, parent = self._integers(frames, _LOCATION_OF_FRAME, _PARENT_OF_FRAME).T
@@ -281,24 +248,24 @@ class Program:
     def places(self) -> Int64:
         """The place of each instruction in its computation's schedule, in which it is run; without one, in the file."""
         out = self.every - self.first[self.computation]
-        _, entries = _messages(self._buffer, self._schedule, _SEQUENCE_OF_COMPUTATION)
+        _, entries = messages_in(self._buffer, self._schedule, _SEQUENCE_OF_COMPUTATION)
         computations, sequences = np.moveaxis(self._fields(entries, _KEY, _VALUE), 1, 0)
-        lists = _numbers_in(self._buffer, sequences, _IDS_IN_SEQUENCE)
+        lists = numbers_in(self._buffer, sequences, _IDS_IN_SEQUENCE)
         owner, place, number = lists.flat(np.arange(len(sequences)))
-        computation = last_rows(self.ids, computations[:, _INTEGER])[owner]
+        computation = last_rows(self.ids, computations[:, INTEGER])[owner]
         rows = _Numbering(self.computation, self.number).rows(computation, number)
         out[rows[rows >= 0]] = place[rows >= 0]
         return out
 
     def _integers(self, places: Int64, *wanted: int) -> Int64:
         """The integers in these fields of each message, 0 where absent."""
-        return self._fields(places, *wanted)[:, :, _INTEGER]
+        return self._fields(places, *wanted)[:, :, INTEGER]
 
     def _fields(self, places: Int64, *wanted: int) -> Int64:
-        return _fields(self._buffer, places, *wanted)
+        return fields_of(self._buffer, places, *wanted)
 
     def _texts(self, places: Int64) -> Strings:
-        return _texts(self._buffer, places)
+        return texts_at(self._buffer, places)
 
 
 def read_program(proto: memoryview) -> Program:
@@ -309,28 +276,28 @@ def read_program(proto: memoryview) -> Program:
     """
     buffer = np.frombuffer(proto, np.uint8)
     whole = np.array([[0, len(buffer)]])
-    _, modules = _messages(buffer, whole, _MODULE)
+    _, modules = messages_in(buffer, whole, _MODULE)
     wanted = (_MODULE_NAME, _ENTRY, _STACK_FRAMES, _SCHEDULE)
-    names, entries, frames, schedules = np.moveaxis(_fields(buffer, modules, *wanted), 1, 0)
-    _, computations = _messages(buffer, modules, _COMPUTATION)
-    own = _fields(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
-    ids, roots = own[:, 1:, _INTEGER].T
-    counts, messages = _messages(buffer, computations, _INSTRUCTION)
-    first = _from_counts(counts)
+    names, entries, frames, schedules = np.moveaxis(fields_of(buffer, modules, *wanted), 1, 0)
+    _, computations = messages_in(buffer, modules, _COMPUTATION)
+    own = fields_of(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
+    ids, roots = own[:, 1:, INTEGER].T
+    counts, messages = messages_in(buffer, computations, _INSTRUCTION)
+    first = from_counts(counts)
     computation = np.repeat(np.arange(len(counts)), counts)
-    parts = _fields(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
-    number = parts[:, 0, _INTEGER]
-    opcodes, firsts = _intern(buffer, parts[:, 2])
-    shapes, first_shapes = _intern(buffer, parts[:, 3])
-    operands, called = (_numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
+    parts = fields_of(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
+    number = parts[:, 0, INTEGER]
+    opcodes, firsts = intern(buffer, parts[:, 2])
+    shapes, first_shapes = intern(buffer, parts[:, 3])
+    operands, called = (numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
     find = _Numbering(computation, number)
     user = np.repeat(computation, np.diff(operands.first))
-    assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
-    entry = int(entries[-1, _INTEGER]) if len(entries) else 0
-    last = [_messages(buffer, modules, wanted)[1][-1:].tolist() for wanted in (_ALIASES, _DONORS)]
+    assignments = messages_in(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
+    entry = int(entries[-1, INTEGER]) if len(entries) else 0
+    last = [messages_in(buffer, modules, wanted)[1][-1:].tolist() for wanted in (_ALIASES, _DONORS)]
     aliases, donors = (next((buffer[begin : begin + size].data for begin, size in one), None) for one in last)
     return Program(
-        name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
+        name=next((str(name) for name in texts_at(buffer, names)[::-1]), ""),
         entry=int(last_rows(ids, np.array([entry]))[0]),
         ids=ids,
         root=find.rows(np.arange(len(ids)), roots),
@@ -338,7 +305,7 @@ def read_program(proto: memoryview) -> Program:
         computation=computation,
         number=number,
         opcode=opcodes,
-        opcodes=tuple(_texts(buffer, parts[firsts, 2]).tolist()),
+        opcodes=tuple(texts_at(buffer, parts[firsts, 2]).tolist()),
         shape=shapes,
         operands=Lists(operands.first, find.rows(user, operands.items)),
         called=Lists(called.first, last_rows(ids, called.items)),
@@ -368,70 +335,3 @@ class _Numbering:
         code = last_rows(self._numbers, number)
         code[code < 0] = len(self._numbers)
         return last_rows(self._keys, computation * (len(self._numbers) + 1) + code)
-
-
-def last_rows(keys: Int64, wanted: Int64) -> Int64:
-    """The last row of `keys` with each wanted number, −1 for none."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys, kind="stable")
-    row = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
-    return np.where(keys[row] == wanted, row, -1)
-
-
-def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:
-    """(how many messages each of `places` has in that field, the places of these)."""
-    counts, found, error, at = scan.messages_in(buffer, places, wanted, MOST_INSTRUCTIONS)
-    check(error, at)
-    if counts.sum() > MOST_INSTRUCTIONS:
-        raise NotAProfile(None, 0, f"an HLO module of at most {MOST_INSTRUCTIONS:,} instructions", "more")
-    return counts, found
-
-
-def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:
-    found, error, at = scan.fields_of(buffer, places, np.array(wanted))
-    check(error, at)
-    return found
-
-
-def _numbers_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> Lists:
-    counts, found, error, at = scan.numbers_in(buffer, places, wanted, _MOST_NUMBERS)
-    check(error, at)
-    if counts.sum() > _MOST_NUMBERS:
-        raise NotAProfile(None, 0, f"at most {_MOST_NUMBERS:,} numbers in a field of an HLO module", "more")
-    return Lists(_from_counts(counts), found)
-
-
-def _from_counts(counts: Int64) -> Int64:
-    return np.append(0, np.cumsum(counts))
-
-
-def _intern(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
-    """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
-    starts, lengths = places[:, :_INTEGER].T.copy()
-    return intern_bytes(buffer, starts, lengths)
-
-
-def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
-    """The texts at these places, empty where there is none; of many, equal ones are decoded once."""
-    if len(places) <= _FEW:
-        out = np.empty(len(places), object)
-        out[:] = _each_decoded(buffer, places)
-        return out
-    codes, firsts = _intern(buffer, places)
-    labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
-    return labels[codes]
-
-
-def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
-    """The texts at these places, empty where there is none."""
-    if places[:, 1].max(initial=0) <= LONGEST_BYTES:
-        found = scan.gather(buffer, np.ascontiguousarray(places))
-        if found.min(initial=_PRINTABLE.start) in _PRINTABLE and found.max(initial=_PRINTABLE.start) in _PRINTABLE:
-            offsets = pa.py_buffer(_from_counts(places[:, 1]))
-            return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
-    return pa.array(_each_decoded(buffer, places), pa.large_string())
-
-
-def _each_decoded(buffer: npt.NDArray[np.uint8], places: Int64) -> list[str]:
-    return [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]

@@ -15,9 +15,10 @@ from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import metadata_instructions, programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
+from tfcompare.hlo.contents import last_rows
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
-from tfcompare.hlo.program import Program, last_rows
+from tfcompare.hlo.program import Program
 from tfcompare.hlo.shapes import Array
 from tfcompare.hlo.stack_frames import MOST_FRAMES
 from tfcompare.schema.arrays import Int64
