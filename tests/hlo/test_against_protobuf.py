@@ -35,7 +35,8 @@ def test_real_programs(name: str) -> None:
     assert len(read) >= 4
     for program, proto in read:
         module = proto.hlo_module  # type: ignore[attr-defined]
-        assert (program.name, program.ids[program.entry]) == (module.name, module.entry_computation_id)
+        assert program.names_of_modules.tolist() == [module.name]
+        assert program.ids[program.entry].tolist() == [module.entry_computation_id]
         assert program.ids.tolist() == [computation.id for computation in module.computations]
         assert program.number[program.root].tolist() == [computation.root_id for computation in module.computations]
         theirs = [(c.id, one) for c in module.computations for one in c.instructions]

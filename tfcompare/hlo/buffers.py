@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.program import Program
+from tfcompare.hlo.program import BUFFER_ASSIGNMENT, Program
 from tfcompare.hlo.proto_fields import integer_fields, integers, messages, signed
 from tfcompare.xspace.texts import text_of
 
@@ -100,18 +100,19 @@ def buffers(program: Program) -> list[Buffer]:
     the longest gives the program order; of the others, what is live at their peak counts as live throughout and the
     rest is left out. What a kernel has for itself is left out. Raises `NotAProfile` for damage.
     """
-    if program.buffer_assignment is None:
+    assignment = program.part(0, BUFFER_ASSIGNMENT)
+    if assignment is None:
         return []
-    logical = _logical_buffers(program.buffer_assignment, program)
+    logical = _logical_buffers(assignment, program)
     allocations = []
-    for message in messages(program.buffer_assignment, _ALLOCATIONS):
+    for message in messages(assignment, _ALLOCATIONS):
         values = integer_fields(message)
         if not values.get(_THREAD_LOCAL):  # what a kernel has for itself
             kind = next((kind for number, kind in _KINDS.items() if values.get(number)), TEMPORARY)
             assigned = [integer_fields(one).get(_ID, 0) for one in messages(message, _ASSIGNED)]
             allocations.append(_Allocation(kind, _size(values), values.get(_ALLOCATION_COLOR, 0), assigned))
     place = {one: i for i, each in enumerate(allocations) if each.kind == TEMPORARY for one in each.assigned}
-    traces = _traces(program.buffer_assignment, {one: logical[one] for one in place if one in logical})
+    traces = _traces(assignment, {one: logical[one] for one in place if one in logical})
     orders: dict[int, _Trace] = {}
     for trace in traces:
         for space, events in trace.events.items():

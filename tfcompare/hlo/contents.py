@@ -5,6 +5,7 @@ A place is the row of the first byte and the length (`scan`). Damage raises `Not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,11 @@ class Lists:
         at = self.first[rows] + place
         return np.where(at < self.first[rows + 1], np.append(self.items, -1)[np.minimum(at, len(self.items))], -1)
 
+    def between(self, begin: int, end: int, change: Callable[[Int64], Int64]) -> Lists:
+        """The lists of the rows from `begin` to `end`, with changed numbers."""
+        first = self.first[begin : end + 1]
+        return Lists(first - first[0], change(self.items[first[0] : first[-1]]))
+
     def flat(self, rows: Int64, most: int = _MOST_NUMBERS) -> tuple[Int64, Int64, Int64]:
         """(position in `rows`, position in the list, number) of the first numbers of each of these rows, in order."""
         begin, size = self.first[rows], np.minimum(self.first[rows + 1] - self.first[rows], most)
@@ -71,7 +77,7 @@ def last_rows(keys: Int64, wanted: Int64) -> Int64:
 
 def messages_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:
     """(how many messages each of `places` has in that field, the places of these)."""
-    counts, found, error, at = scan.messages_in(buffer, places, wanted, MOST_INSTRUCTIONS)
+    counts, found, error, at = scan.messages_in(buffer, np.ascontiguousarray(places), wanted, MOST_INSTRUCTIONS)
     check(error, at)
     if counts.sum() > MOST_INSTRUCTIONS:
         raise NotAProfile(None, 0, f"an HLO module of at most {MOST_INSTRUCTIONS:,} instructions", "more")

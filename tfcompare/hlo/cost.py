@@ -186,17 +186,18 @@ def _inputs(program: Program, rows: Int64) -> tuple[Int64, Floats]:
 def _flops_of_algebra(program: Program, rows: Int64) -> list[float]:
     """The operations of products of matrices, convolutions, solvers and library calls."""
     wanted = (_DOT_DIMENSION_NUMBERS, WINDOW, DIMENSION_NUMBERS, TARGET, BACKEND_CONFIG, BATCH_GROUPS)
-    positions, out = 0, []
-    for row, places in zip(rows.tolist(), program.fields(rows, *wanted), strict=True):
+    out, described = [], program.fields(rows, *wanted)
+    positions = [0] * len(program.entry)  # of each program
+    for row, own, places in zip(rows.tolist(), program.programs(rows).tolist(), described, strict=True):
         operands = [program.shape_of(operand).arrays for operand in program.operands.of(row) if operand >= 0]
         inputs = [arrays[0] for arrays in operands if arrays]
         dot, window, dimensions, target, config = (program.content(place) for place in places[:-1])
         convolution = None
         if dimensions is not None and window is not None:
             convolution = Convolution(window_of(window), dimensions, int(places[-1, -1]))
-            positions += convolution.positions
+            positions[own] += convolution.positions
         made, opcode = program.shape_of(row).arrays[0], program.opcodes[program.opcode[row]]
-        if positions > _MOST_POSITIONS:
+        if positions[own] > _MOST_POSITIONS:
             convolution = None
         if opcode == "custom-call":
             name = text_of(target) if target is not None else ""

@@ -14,7 +14,7 @@ from tfcompare.hlo.contents import Lists
 from tfcompare.hlo.convolution import DIMENSION_NUMBERS, dimension_labels
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET
 from tfcompare.hlo.names import plain_instruction
-from tfcompare.hlo.program import PARAMETER_NUMBER, Program
+from tfcompare.hlo.program import ALIASES, DONORS, PARAMETER_NUMBER, Program
 from tfcompare.hlo.proto_fields import Content, fields, messages, unpacked
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.texts import shortened
@@ -200,28 +200,34 @@ def computed_config(target: str, config: memoryview | None) -> bytes:
 
 
 def donations(program: Program) -> dict[int, str]:
-    """For the row of each donated parameter of the main computation, `input_output_alias={ {0}: (1, {}, may-alias) }`
+    """For the row of each donated parameter of main computations, `input_output_alias={ {0}: (1, {}, may-alias) }`
     or `buffer_donor={ (1, {}) }`. Raises `NotAProfile` for damage."""
+    out: dict[int, str] = {}
+    for number, entry in enumerate(program.entry.tolist()):
+        aliases, donors = (program.part(number, which) for which in (ALIASES, DONORS))
+        if found := _donated(aliases, donors):
+            rows = program.instructions_of(np.array([entry] if entry >= 0 else [], np.int64))
+            rows = rows[program.has_opcode(rows, "parameter".__eq__)]
+            for row, parameter in zip(rows.tolist(), program.integers(rows, PARAMETER_NUMBER).tolist(), strict=True):
+                entries = found.pop(parameter, {})  # the first of its number: parameters have one each
+                if entries:
+                    out[row] = ", ".join(f"{how}={{ {', '.join(each)} }}" for how, each in entries.items())
+    return out
+
+
+def _donated(aliases: memoryview | None, donors: memoryview | None) -> dict[int, dict[str, list[str]]]:
+    """How each parameter is donated, by its number."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for entry in [] if program.aliases is None else messages(program.aliases, _ENTRIES):
+    for entry in [] if aliases is None else messages(aliases, _ENTRIES):
         parts = list(fields(entry))
         parameter, output = _number(parts, _PARAMETER), _index(parts, _OUTPUT_INDEX)
         kind = _KINDS.get(_number(parts, _KIND), "undefined")
         found[parameter][ALIAS].append(f"{output}: ({parameter}, {_index(parts, _PARAMETER_INDEX)}, {kind})")
-    for entry in [] if program.donors is None else messages(program.donors, _ENTRIES):
+    for entry in [] if donors is None else messages(donors, _ENTRIES):
         parts = list(fields(entry))
         parameter = _number(parts, _DONOR)
         found[parameter][DONOR].append(f"({parameter}, {_index(parts, _DONOR_INDEX)})")
-    if not found:
-        return {}
-    rows = program.every[program.computation == program.entry]
-    rows = rows[program.has_opcode(rows, "parameter".__eq__)]
-    numbers = program.integers(rows, PARAMETER_NUMBER).tolist()
-    return {
-        row: ", ".join(f"{how}={{ {', '.join(entries)} }}" for how, entries in found.pop(number).items())
-        for row, number in zip(rows.tolist(), numbers, strict=True)
-        if number in found  # the first of its number: parameters have one each
-    }
+    return found
 
 
 def _number(parts: list[tuple[int, Content]], wanted: int) -> int:

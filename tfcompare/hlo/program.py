@@ -1,9 +1,9 @@
-"""One compiled program: its computations and their instructions, as columns."""
+"""Compiled programs: their computations and instructions, as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +18,20 @@ from tfcompare.hlo.contents import (
     fields_of,
     from_counts,
     intern,
-    last_rows,
     messages_in,
     numbers_in,
     strings_at,
     texts_at,
 )
 from tfcompare.hlo.shapes import Shape, shape_of
-from tfcompare.hlo.stack_frames import Frames, known
+from tfcompare.hlo.stack_frames import Frames, counted
 from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.xspace.lookup import used
 
-_MODULE, _BUFFER_ASSIGNMENT = 1, 3
-_MODULE_NAME, _COMPUTATION, _ENTRY, _SCHEDULE, _STACK_FRAMES = 1, 3, 6, 7, 17
-_ALIASES, _DONORS = 8, 18
+_MODULE, _BUFFER_ASSIGNMENT, _COMPUTATION = 1, 3, 3
+_IN_MODULE = (1, 6, 7, 8, 18, 17)
+_MODULE_NAME, _ENTRY, _SCHEDULE, ALIASES, DONORS, STACK_FRAMES, BUFFER_ASSIGNMENT = range(7)
+"""The parts of a program that are read: of its module the fields `_IN_MODULE`, and what is beside it."""
 _SEQUENCE_OF_COMPUTATION, _KEY, _VALUE, _IDS_IN_SEQUENCE = 1, 1, 2, 1
 _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
@@ -45,18 +45,19 @@ PARAMETER_NUMBER = 9
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One program, as columns with a row for each instruction, and with one for each computation.
+    """One program, or several that were read together, as columns with a row for each instruction and computation.
 
-    `name` is the module's, `entry` the row of its main computation, −1 if unknown. Of computations: `ids`, the rows
-    `root` of the instructions whose values they return, and `first`: the rows of computation i are those from
-    `first[i]` to `first[i + 1]`. Of instructions: the row `computation`, the id `number`, the codes `opcode` among
-    `opcodes` and `shape` among equal shapes, the rows `operands` whose values it uses, and the computations that it
-    `called`. `aliases` and `donors` are the messages about donated parameters. A row is −1 for what the program lacks.
-    Of several computations or instructions with the same id, or instructions with the same name, the last one counts.
+    Of programs: `names_of_modules`, and `entry`, the row of the main computation, −1 if unknown. Of computations:
+    `program`, which one it is of, `ids`, the rows `root` of the instructions whose values they return, and `first`: the
+    rows of computation i are those from `first[i]` to `first[i + 1]`. Of instructions: the row `computation`, the id
+    `number`, the codes `opcode` among `opcodes` and `shape` among equal shapes, the rows `operands` whose values it
+    uses, and the computations that it `called`. A row is −1 for what its program lacks. Of several computations or
+    instructions with the same id, or instructions with the same name, the last one counts.
     """
 
-    name: str
-    entry: int
+    names_of_modules: Strings
+    entry: Int64
+    program: Int64
     ids: Int64
     root: Int64
     first: Int64
@@ -67,17 +68,13 @@ class Program:
     shape: Int64
     operands: Lists
     called: Lists
-    buffer_assignment: memoryview | None = field(repr=False)
-    aliases: memoryview | None = field(repr=False)
-    donors: memoryview | None = field(repr=False)
     _buffer: npt.NDArray[np.uint8] = field(repr=False)
     _computation_names: Int64 = field(repr=False)
     _messages: Int64 = field(repr=False)
     _names: Int64 = field(repr=False)
     _metadata: Int64 = field(repr=False)
     _shapes: Int64 = field(repr=False)
-    _stack_frames: Int64 = field(repr=False)
-    _schedule: Int64 = field(repr=False)
+    _parts: Int64 = field(repr=False)
     _shapes_read: dict[int, Shape] = field(repr=False, default_factory=dict)
 
     def __len__(self) -> int:
@@ -88,16 +85,59 @@ class Program:
         """The rows of all instructions."""
         return np.arange(len(self))
 
-    def rows_named(self, names: list[str]) -> Int64:
-        """The instruction of each of these names, −1 for none."""
-        found = pc.index_in(pa.array(names, pa.large_string()), value_set=self._last_names)
-        last: Int64 = found.fill_null(len(self)).to_numpy().astype(np.int64)
-        return len(self) - 1 - last
+    def only(self, program: int) -> Program:
+        """One of the programs by itself, with rows that count from 0."""
+        if len(self.entry) == 1:
+            return self
+        begin, end = np.searchsorted(self.program, [program, program + 1]).tolist()
+        first, last = self.first[[begin, end]].tolist()
+        computations, rows = slice(begin, end), slice(first, last)
+        return replace(
+            self,
+            names_of_modules=self.names_of_modules[program : program + 1],
+            entry=_since(begin, self.entry[program : program + 1]),
+            program=np.zeros(end - begin, np.int64),
+            ids=self.ids[computations],
+            root=_since(first, self.root[computations]),
+            first=self.first[begin : end + 1] - first,
+            computation=self.computation[rows] - begin,
+            number=self.number[rows],
+            opcode=self.opcode[rows],
+            shape=self.shape[rows],
+            operands=self.operands.between(first, last, lambda items: _since(first, items)),
+            called=self.called.between(first, last, lambda items: _since(begin, items)),
+            _computation_names=self._computation_names[computations],
+            _messages=self._messages[rows],
+            _names=self._names[rows],
+            _metadata=self._metadata[rows],
+            _parts=self._parts[program : program + 1],
+        )
+
+    def part(self, program: int, which: int) -> memoryview | None:
+        """A message of one of the programs, such as its `BUFFER_ASSIGNMENT`; None if it has none."""
+        return self.content(self._parts[program, which])
+
+    def programs(self, rows: Int64) -> Int64:
+        """The program of each instruction."""
+        return self.program[self.computation[rows]]
+
+    def rows_named(self, names: Sequence[str], programs: Int64 | int = 0) -> Int64:
+        """The instruction of each of these names in that program, −1 for none."""
+        labels, _ = self._labels
+        found = pc.index_in(pa.array(names, pa.large_string()), value_set=pa.array(labels, pa.large_string()))
+        codes: Int64 = found.fill_null(-1).to_numpy().astype(np.int64)
+        return self._by_name.rows(np.broadcast_to(programs, len(codes)), codes)
 
     @cached_property
-    def _last_names(self) -> pa.LargeStringArray:
-        """The names of all instructions, the last one first."""
-        return strings_at(self._buffer, self._names[::-1])
+    def _by_name(self) -> _Numbering:
+        return _Numbering(self.programs(self.every), self._labels[1])
+
+    @cached_property
+    def _labels(self) -> tuple[Strings, Int64]:
+        """(the distinct names of instructions, the code among these of each instruction)."""
+        codes, firsts = intern(self._buffer, self._names)
+        labels = strings_at(self._buffer, self._names[firsts]).dictionary_encode()  # other bytes may be the same text
+        return labels.dictionary.to_numpy(zero_copy_only=False), labels.indices.to_numpy()[codes].astype(np.int64)
 
     @cached_property
     def numbers_by_name(self) -> dict[str, int]:
@@ -106,7 +146,8 @@ class Program:
 
     def names(self, rows: Int64) -> Strings:
         """The names of instructions."""
-        return self._texts(self._names[rows])
+        labels, codes = self._labels
+        return labels[codes[rows]]
 
     def computation_names(self, computations: Int64) -> Strings:
         """The names of computations."""
@@ -195,13 +236,11 @@ class Program:
 
     def sources(self, rows: Int64) -> list[str]:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
-        found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
-        files, lines, frames = self._texts(found[:, 0]), found[:, 1, INTEGER], found[:, 2, INTEGER]
-        frame_files, frame_lines = self._frames
-        frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
+        found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE)
+        files, lines, frames = self._texts(found[:, 0]), found[:, 1, INTEGER], self._frames_of(rows)
         is_named = files != ""
-        files = np.where(is_named, files, frame_files[frames])
-        lines = np.where(is_named, lines, frame_lines[frames])
+        files = np.where(is_named, files, self._frames.files[frames])
+        lines = np.where(is_named, lines, self._frames.lines[frames])
         return [f"{file}:{line}" if file else "" for file, line in zip(files.tolist(), lines.tolist(), strict=True)]
 
     def stacks(self, rows: Int64) -> list[str]:
@@ -210,49 +249,49 @@ class Program:
 
         Of more than `MOST_FRAMES` calls the outer ones are left out, for which `…` stands.
         """
-        frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
+        frames = self._frames_of(rows)
         if not frames.any():
             return [""] * len(rows)
-        texts = {frame: self._calls.stack(frame) for frame in np.unique(frames).tolist()}
+        texts = {frame: self._frames.stack(frame) for frame in np.unique(frames).tolist()}
         return [texts[frame] for frame in frames.tolist()]
 
-    @cached_property
-    def _frames(self) -> tuple[Strings, Int64]:
-        """(file, line) of each stack frame; frames, locations and files count from 1."""
-        parts = [messages_in(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
-        files = np.append(np.array([""], object), self._texts(parts[0]))
-        nowhere = np.zeros((1, 2), np.int64)
-        locations = np.append(nowhere, self._integers(parts[1], _FILE_OF_LOCATION, _LINE_OF_LOCATION), axis=0)
-        locations[:, 0] = np.where((locations[:, 0] > 0) & (locations[:, 0] < len(files)), locations[:, 0], 0)
-        frame = np.append(0, self._integers(parts[2], _LOCATION_OF_FRAME)[:, 0])
-        location = locations[np.where((frame > 0) & (frame < len(locations)), frame, 0)]
-        return files[location[:, 0]], location[:, 1]
+    def _frames_of(self, rows: Int64) -> Int64:
+        """The position of each instruction's stack frame in `_frames`, 0 for none."""
+        frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
+        return counted(frames, self.programs(rows), self._counts_of_frames)
 
     @cached_property
-    def _calls(self) -> Frames:
-        """The stack frames with what called them, which only `stacks` needs; functions count from 1, too."""
+    def _counts_of_frames(self) -> Int64:
+        return messages_in(self._buffer, self._parts[:, STACK_FRAMES], _FRAMES)[0]
+
+    @cached_property
+    def _frames(self) -> Frames:
+        """The stack frames of all programs; each counts its frames, locations, files and functions from 1."""
         wanted = (_FILE_NAMES, _FUNCTION_NAMES, _LOCATIONS, _FRAMES)
-        *named, locations, frames = (messages_in(self._buffer, self._stack_frames, n)[1] for n in wanted)
-        files, functions = (np.append(np.array([""], object), self._texts(places)) for places in named)
-        file, function, line = self._integers(locations, _FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION).T
-        location, parent = self._integers(frames, _LOCATION_OF_FRAME, _PARENT_OF_FRAME).T
-        at = known(np.append(0, location), len(file) + 1)
+        of_programs = self._parts[:, STACK_FRAMES]
+        counts, found = zip(*(messages_in(self._buffer, of_programs, one) for one in wanted), strict=True)
+        files, functions = (np.append(np.array([""], object), self._texts(places)) for places in found[:2])
+        of_location, of_frame = (np.repeat(np.arange(len(count)), count) for count in counts[2:])
+        file, function, line = self._integers(found[2], _FILE_OF_LOCATION, _FUNCTION_OF_LOCATION, _LINE_OF_LOCATION).T
+        location, parent = self._integers(found[3], _LOCATION_OF_FRAME, _PARENT_OF_FRAME).T
+        at = np.append(0, counted(location, of_frame, counts[2]))
         return Frames(
-            files=files[known(np.append(0, file)[at], len(files))],
+            files=files[np.append(0, counted(file, of_location, counts[0]))[at]],
             lines=np.append(0, line)[at],
-            functions=functions[known(np.append(0, function)[at], len(functions))],
-            parents=known(np.append(0, parent), len(parent) + 1),
+            functions=functions[np.append(0, counted(function, of_location, counts[1]))[at]],
+            parents=np.append(0, counted(parent, of_frame, counts[3])),
         )
 
     @cached_property
     def places(self) -> Int64:
         """The place of each instruction in its computation's schedule, in which it is run; without one, in the file."""
         out = self.every - self.first[self.computation]
-        _, entries = messages_in(self._buffer, self._schedule, _SEQUENCE_OF_COMPUTATION)
+        counts, entries = messages_in(self._buffer, self._parts[:, _SCHEDULE], _SEQUENCE_OF_COMPUTATION)
         computations, sequences = np.moveaxis(self._fields(entries, _KEY, _VALUE), 1, 0)
         lists = numbers_in(self._buffer, sequences, _IDS_IN_SEQUENCE)
         owner, place, number = lists.flat(np.arange(len(sequences)))
-        computation = last_rows(self.ids, computations[:, INTEGER])[owner]
+        of_entry = np.repeat(np.arange(len(counts)), counts)
+        computation = _Numbering(self.program, self.ids).rows(of_entry, computations[:, INTEGER])[owner]
         rows = _Numbering(self.computation, self.number).rows(computation, number)
         out[rows[rows >= 0]] = place[rows >= 0]
         return out
@@ -269,17 +308,27 @@ class Program:
 
 
 def read_program(proto: memoryview) -> Program:
-    """The program in an `HloProto`.
+    """The program in an `HloProto`; raises as `read_programs`."""
+    return read_programs(np.frombuffer(proto, np.uint8), np.array([[0, len(proto)]]))
 
-    Raises `NotAProfile` if its bytes are invalid or it has more than `MOST_INSTRUCTIONS` instructions. Shapes and
+
+def read_programs(buffer: npt.NDArray[np.uint8], places: Int64) -> Program:
+    """The programs in the `HloProto`s at these places (rows of the first byte and the length) of the buffer.
+
+    Raises `NotAProfile` if their bytes are invalid or they have more than `MOST_INSTRUCTIONS` instructions. Shapes and
     details of instructions raise it when they are read.
     """
-    buffer = np.frombuffer(proto, np.uint8)
-    whole = np.array([[0, len(buffer)]])
-    _, modules = messages_in(buffer, whole, _MODULE)
-    wanted = (_MODULE_NAME, _ENTRY, _STACK_FRAMES, _SCHEDULE)
-    names, entries, frames, schedules = np.moveaxis(fields_of(buffer, modules, *wanted), 1, 0)
-    _, computations = messages_in(buffer, modules, _COMPUTATION)
+    every, number_of_parts = np.arange(len(places)), len(_IN_MODULE) + 1
+    counts, modules = messages_in(buffer, places, _MODULE)
+    of_module = np.repeat(every, counts)
+    facts = np.zeros((len(places), number_of_parts, 3), np.int64)
+    facts[:, BUFFER_ASSIGNMENT] = fields_of(buffer, places, _BUFFER_ASSIGNMENT)[:, 0]
+    in_modules = fields_of(buffer, modules, *_IN_MODULE)
+    for part in range(len(_IN_MODULE)):  # of the last module of each program that has it
+        has_part = in_modules[:, part].any(axis=1)
+        facts[of_module[has_part], part] = in_modules[has_part, part]
+    counts, computations = messages_in(buffer, modules, _COMPUTATION)
+    program = np.repeat(of_module, counts)
     own = fields_of(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
     ids, roots = own[:, 1:, INTEGER].T
     counts, messages = messages_in(buffer, computations, _INSTRUCTION)
@@ -290,48 +339,52 @@ def read_program(proto: memoryview) -> Program:
     opcodes, firsts = intern(buffer, parts[:, 2])
     shapes, first_shapes = intern(buffer, parts[:, 3])
     operands, called = (numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
-    find = _Numbering(computation, number)
-    user = np.repeat(computation, np.diff(operands.first))
-    assignments = messages_in(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
-    entry = int(entries[-1, INTEGER]) if len(entries) else 0
-    last = [messages_in(buffer, modules, wanted)[1][-1:].tolist() for wanted in (_ALIASES, _DONORS)]
-    aliases, donors = (next((buffer[begin : begin + size].data for begin, size in one), None) for one in last)
+    instructions, numbers = _Numbering(computation, number), _Numbering(program, ids)
+    user, caller = (np.repeat(computation, np.diff(lists.first)) for lists in (operands, called))
     return Program(
-        name=next((str(name) for name in texts_at(buffer, names)[::-1]), ""),
-        entry=int(last_rows(ids, np.array([entry]))[0]),
+        names_of_modules=texts_at(buffer, facts[:, _MODULE_NAME]),
+        entry=numbers.rows(every, facts[:, _ENTRY, INTEGER]),
+        program=program,
         ids=ids,
-        root=find.rows(np.arange(len(ids)), roots),
+        root=instructions.rows(np.arange(len(ids)), roots),
         first=first,
         computation=computation,
         number=number,
         opcode=opcodes,
         opcodes=tuple(texts_at(buffer, parts[firsts, 2]).tolist()),
         shape=shapes,
-        operands=Lists(operands.first, find.rows(user, operands.items)),
-        called=Lists(called.first, last_rows(ids, called.items)),
-        buffer_assignment=next((buffer[begin : begin + size].data for begin, size in assignments.tolist()), None),
-        aliases=aliases,
-        donors=donors,
+        operands=Lists(operands.first, instructions.rows(user, operands.items)),
+        called=Lists(called.first, numbers.rows(program[caller], called.items)),
         _buffer=buffer,
         _computation_names=own[:, 0],
         _messages=messages,
         _names=parts[:, 1],
         _metadata=parts[:, 4],
         _shapes=parts[first_shapes, 3],
-        _stack_frames=frames[frames[:, 0] > 0][-1:],
-        _schedule=schedules[schedules[:, 0] > 0][-1:],
+        _parts=facts[:, :, :INTEGER],
     )
 
 
 class _Numbering:
-    """Finds the instructions of computations by their ids."""
+    """Finds rows by a group and a number within it; each row has both."""
 
-    def __init__(self, computation: Int64, number: Int64) -> None:
+    def __init__(self, group: Int64, number: Int64) -> None:
         self._numbers, code = np.unique(number, return_inverse=True)
-        self._keys = computation * (len(self._numbers) + 1) + code
+        keys = group * (len(self._numbers) + 1) + code
+        self._rows = np.argsort(keys, kind="stable")
+        self._keys = keys[self._rows]
 
-    def rows(self, computation: Int64, number: Int64) -> Int64:
-        """The last instruction of each computation with that id, −1 for none."""
-        code = last_rows(self._numbers, number)
-        code[code < 0] = len(self._numbers)
-        return last_rows(self._keys, computation * (len(self._numbers) + 1) + code)
+    def rows(self, group: Int64, number: Int64) -> Int64:
+        """The last row of each group with that number, −1 for none."""
+        if not len(self._keys):
+            return np.full(len(number), -1, np.int64)
+        code = np.searchsorted(self._numbers, number)
+        code[self._numbers[np.minimum(code, len(self._numbers) - 1)] != number] = len(self._numbers)
+        wanted = group * (len(self._numbers) + 1) + code
+        at = np.searchsorted(self._keys, wanted, side="right") - 1
+        return np.where(self._keys[at] == wanted, self._rows[at], -1)
+
+
+def _since(begin: int, rows: Int64) -> Int64:
+    """These rows, −1 for none, counted from `begin` on."""
+    return np.where(rows < 0, -1, rows - begin)

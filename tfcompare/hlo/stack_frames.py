@@ -35,6 +35,8 @@ class Frames:
         return "\n".join(filter(None, calls[::-1]))
 
 
-def known(numbers: Int64, size: int) -> Int64:
-    """The numbers that count something of that size, 0 for others."""
-    return np.where((numbers > 0) & (numbers < size), numbers, 0)
+def counted(numbers: Int64, owner: Int64, counts: Int64) -> Int64:
+    """The position of what each owner calls that number, counting its own from 1, among those of all owners, of which
+    there are `counts`, from 1; 0 for numbers that it does not have."""
+    is_known = (numbers > 0) & (numbers <= counts[owner])
+    return np.where(is_known, numbers + (np.cumsum(counts) - counts)[owner], 0)

@@ -194,13 +194,16 @@ class XSpace:
 
     def metadata_bytes(self, name: str) -> dict[int, memoryview]:
         """The bytes stat `name` by event metadata row."""
+        view = memoryview(self.buffer)  # type: ignore[arg-type]
+        return {row: view[begin : begin + size] for row, (begin, size) in self.metadata_places(name).items()}
+
+    def metadata_places(self, name: str) -> dict[int, tuple[int, int]]:
+        """Where in the buffer the bytes stat `name` begins, and its length, by event metadata row."""
         stats = self.metadata_stats
         rows = self._rows(stats, name)
         rows = rows[np.isin(stats.kind[rows], (decoding.BYTES, decoding.STR))]
-        view = memoryview(self.buffer)  # type: ignore[arg-type]
-        return {
-            int(stats.owner[r]): view[int(stats.value[r]) : int(stats.value[r]) + int(stats.length[r])] for r in rows
-        }
+        places = zip(stats.value[rows].tolist(), stats.length[rows].tolist(), strict=True)
+        return dict(zip(stats.owner[rows].tolist(), places, strict=True))
 
     def planes_of(self, rows: Int32 | Int64) -> Int64:
         """The plane index of each of the events `rows`."""

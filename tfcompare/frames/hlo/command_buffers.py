@@ -124,7 +124,7 @@ def _are_in_buffers(
     may_be[named] = np.isin(program[firsts[named]], programs.ids)
     names_buffer = np.array([instruction_name(name).startswith(_UNNAMED) for name in names], np.bool_)
     is_of_buffer[named] = may_be[named] & names_buffer
-    for _, compiled, at, found in programs.find(program[firsts[named]], names):
+    for compiled, at, found in programs.find(program[firsts[named]], names):
         is_of_buffer[named[at]] = False
         may_be[named[at]] = compiled.has_opcode(found, is_container)
     return is_of_buffer[which] | (may_be[which] & space.have("cuda_graph_id", rows))

@@ -70,8 +70,8 @@ def _differing_shapes(programs: Programs, ids: list[int]) -> str:
     for program_id in ids:
         with suppress(NotAProfile):
             program = programs.program(program_id)
-            if program is not None and program.entry >= 0:
-                entry = program.instructions_of(np.array([program.entry]))
+            if program is not None and program.entry[0] >= 0:
+                entry = program.instructions_of(program.entry)
                 parameters = entry[program.has_opcode(entry, "parameter".__eq__)]
                 numbers = program.integers(parameters, PARAMETER_NUMBER)
                 rows = parameters[np.argsort(numbers, kind="stable")].tolist()

@@ -202,7 +202,7 @@ def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peak
     facts, costs = _facts(len(firsts)), {name: np.full(len(firsts), _NAN) for name in _STATS}
     facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
     facts["hlo_op"][:] = list(map(instruction_name, ops))
-    for _, program, at, found in programs.find(ids, ops):
+    for program, at, found in programs.find(ids, ops):
         origins = program.origins(found)
         facts["category"][at] = categories(program, found)
         facts["op_name"][at] = program.op_names(origins)
@@ -230,7 +230,7 @@ def _facts_of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Pe
     facts["op_name"][:] = [text.rpartition(":")[0] or text for text in facts["op_name"].tolist()]
     facts["expression"][:] = [name if name.startswith("%") else "" for name in names.tolist()]
     facts["peak_flops_per_s"][:] = peaks.flops_16_bit
-    for _, program, at, found in programs.find(ids, facts["hlo_op"]):
+    for program, at, found in programs.find(ids, facts["hlo_op"]):
         facts["peak_flops_per_s"][at] = _peaks(peaks, multiplied_types(program, found))
     facts["is_rematerialized"][:] = _are_rematerialized(facts["hlo_op"], facts["op_name"])
     return facts, which, _recorded_costs(space, rows, (facts["category"] == _OPAQUE)[which])

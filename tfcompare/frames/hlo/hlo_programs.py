@@ -84,7 +84,7 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
     texts = {name: np.full(len(keys), "", object) for name in _TEXTS}
     rows = np.array([at for at, _, _ in known], np.int64)
     own_ids = np.array([own_id for _, own_id, _ in known], np.int64)
-    for _, program, positions, found in programs.find(own_ids, [hlo_op for _, _, hlo_op in known]):
+    for program, positions, found in programs.find(own_ids, [hlo_op for _, _, hlo_op in known]):
         for name, texts_of in _TEXTS.items():
             texts[name][rows[positions]] = texts_of(program, found)
     recorded = _recorded_stacks(space)

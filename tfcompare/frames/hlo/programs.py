@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.errors import NotAProfile
 from tfcompare.frames.planes import METADATA_PLANE
-from tfcompare.hlo.program import Program, read_program
+from tfcompare.hlo.program import Program, read_program, read_programs
 from tfcompare.hlo.proto_fields import signed
 from tfcompare.schema.arrays import Int32, Int64, Strings
 from tfcompare.xspace import XSpace
@@ -18,7 +20,9 @@ from tfcompare.xspace.space import once_per_space
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
 MOST_PROGRAMS = 1_000
-"""In one file; real ones have some dozens. Reading as many tiny ones takes about six seconds."""
+"""In one file; real ones have some dozens."""
+_BYTES_AT_ONCE = 1 << 24
+"""Of programs that are read together: as many as in the largest ones of real files, so that the same limits serve."""
 
 
 @once_per_space
@@ -28,7 +32,7 @@ def programs_of(space: XSpace) -> Programs:
 
 
 class Programs:
-    """The XLA programs in the file, by id; each is read on first use. Of more than `MOST_PROGRAMS`, the largest.
+    """The XLA programs in the file, by id; all are read on first use. Of more than `MOST_PROGRAMS`, the largest.
 
     The id is that in the name of the program's entry, such as `jit_f(17)`; where it has none, that of the entry.
     """
@@ -36,32 +40,60 @@ class Programs:
     def __init__(self, space: XSpace) -> None:
         metadata = {p.index for p in space.planes if p.name == METADATA_PLANE}
         rows = {
-            row: proto
+            row: place
             for name in _HLO_PROTO
-            for row, proto in space.metadata_bytes(name).items()
+            for row, place in space.metadata_places(name).items()
             if int(space.metadata_plane[row]) in metadata
         }
         names = {row: str(space.metadata_names[row]) for row in rows}
         in_names = {row: _ID.search(name) for row, name in names.items()}
         ids = {row: signed(int(it[1])) if it else int(space.metadata_ids[row]) for row, it in in_names.items()}
-        protos = {ids[row]: proto for row, proto in rows.items()}
-        largest = set(sorted(protos, key=lambda own_id: -len(protos[own_id]))[:MOST_PROGRAMS])
-        self.left_out = len(protos) - len(largest)
+        places = {ids[row]: place for row, place in rows.items()}
+        largest = set(sorted(places, key=lambda own_id: -places[own_id][1])[:MOST_PROGRAMS])
+        self.left_out = len(places) - len(largest)
         """The number of programs that are not read."""
-        self._protos = {own_id: proto for own_id, proto in protos.items() if own_id in largest}
+        self._places = {own_id: place for own_id, place in places.items() if own_id in largest}
         self._names = {ids[row]: name for row, name in names.items()}
-        self._read: dict[int, Program] = {}
+        self._buffer = space.buffer
 
     @property
     def ids(self) -> list[int]:
         """The ids of the programs, in file order, as signed integers."""
-        return list(self._protos)
+        return list(self._places)
 
     def program(self, program_id: int) -> Program | None:
         """The program of that id, None if the file does not contain it. Raises `NotAProfile` for a damaged one."""
-        if program_id not in self._read and program_id in self._protos:
-            self._read[program_id] = read_program(self._protos[program_id])
-        return self._read.get(program_id)
+        programs, number = self._found(program_id)
+        return None if programs is None else programs.only(number)
+
+    def _found(self, program_id: int) -> tuple[Program | None, int]:
+        """(programs that were read together, which of them it is); raises as `program`."""
+        found = self._read.get(program_id, (None, 0))
+        if isinstance(found, NotAProfile):
+            raise found
+        return found
+
+    @cached_property
+    def _read(self) -> dict[int, tuple[Program, int] | NotAProfile]:
+        found: dict[int, tuple[Program, int] | NotAProfile] = {}
+        if not self._places:
+            return found
+        ends = np.cumsum([size for _, size in self._places.values()])
+        for ids in np.split(np.array(self.ids), np.flatnonzero(np.diff(ends // _BYTES_AT_ONCE)) + 1):
+            places = np.array([self._places[program_id] for program_id in ids.tolist()], np.int64)
+            try:
+                programs = read_programs(self._buffer, places)
+                found |= {program_id: (programs, number) for number, program_id in enumerate(ids.tolist())}
+            except NotAProfile:
+                found |= {program_id: self._alone(program_id) for program_id in ids.tolist()}
+        return found
+
+    def _alone(self, program_id: int) -> tuple[Program, int] | NotAProfile:
+        begin, size = self._places[program_id]
+        try:
+            return read_program(memoryview(self._buffer)[begin : begin + size]), 0  # type: ignore[arg-type]
+        except NotAProfile as error:
+            return error
 
     def name(self, program_id: int, module: str = "") -> str:
         """The program's name with its id, such as `jit_f(17)`; `module` is its name if the file lacks the program."""
@@ -69,16 +101,17 @@ class Programs:
 
     def find(
         self, program_ids: Int64, hlo_ops: Sequence[str] | npt.NDArray[np.object_]
-    ) -> Iterator[tuple[int, Program, Int64, Int64]]:
-        """(id, program, positions, rows) of each program: of which of the `hlo_op` stats of these programs it has the
-        instruction, and the rows of these. Raises `NotAProfile` for a damaged program."""
-        order = np.argsort(program_ids, kind="stable")
-        ids, begins = np.unique(program_ids[order], return_index=True)
-        for program_id, positions in zip(ids.tolist(), np.split(order, begins[1:]), strict=False):
-            program = self.program(program_id)
-            if program is not None:
-                rows = program.rows_named([instruction_name(hlo_ops[at]) for at in positions.tolist()])
-                yield program_id, program, positions[rows >= 0], rows[rows >= 0]
+    ) -> Iterator[tuple[Program, Int64, Int64]]:
+        """(programs, positions, rows) of programs that were read together: of which of the `hlo_op` stats of these
+        programs they have the instruction, and the rows of these. Raises `NotAProfile` for a damaged program."""
+        ids, which = np.unique(program_ids, return_inverse=True)
+        found = [self._found(program_id) for program_id in ids.tolist()]
+        for programs in dict.fromkeys(programs for programs, _ in found if programs is not None):
+            numbers = np.array([number if own is programs else -1 for own, number in found], np.int64)[which]
+            positions = np.flatnonzero(numbers >= 0)
+            names = [instruction_name(hlo_ops[at]) for at in positions.tolist()]
+            rows = programs.rows_named(names, numbers[positions])
+            yield programs, positions[rows >= 0], rows[rows >= 0]
 
 
 def metadata_instructions(space: XSpace, entries: Int64 | Int32) -> tuple[Int64, Strings]:

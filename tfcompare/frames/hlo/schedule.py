@@ -57,7 +57,7 @@ def schedule_of(program: Program) -> Schedule:
     """
     containers = np.flatnonzero(program.has_opcode(program.every, is_container))
     owner, _, called = program.called.flat(containers)
-    computations = np.unique(np.append(called, program.entry))
+    computations = np.unique(np.append(called, program.entry[0]))
     rows = program.instructions_of(computations[computations >= 0])
     rows = rows[~program.has_opcode(rows, _WITHOUT_KERNELS.__contains__)]
     rows = rows[np.lexsort((program.places[rows], program.computation[rows]))]

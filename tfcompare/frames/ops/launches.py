@@ -68,11 +68,12 @@ def _put_instructions(
     programs: Programs, program_ids: Int64, hlo_ops: Strings, named: Int64, out: list[Launch]
 ) -> None:
     """Put the launches by instructions that the file contains into `out`; `named` are those with an `hlo_op`."""
-    for own_id, program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):
+    for program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):
         tf_ops, names = program.tf_ops(program.origins(rows)), program.names(rows)
-        runs_once = program.computation[rows] == program.entry
+        runs_once = program.computation[rows] == program.entry[program.programs(rows)]
         ops = {tf_op: parse_op(tf_op) if tf_op else None for tf_op in set(tf_ops)}
-        cells = zip(named[positions].tolist(), tf_ops, names.tolist(), runs_once.tolist(), strict=True)
-        for at, tf_op, name, is_once in cells:
+        ids = map(str, program_ids[named[positions]].tolist())
+        cells = zip(named[positions].tolist(), ids, tf_ops, names.tolist(), runs_once.tolist(), strict=True)
+        for at, own_id, tf_op, name, is_once in cells:
             part = f"{own_id}/{name}"
-            out[at] = Launch(ops[tf_op], name, part, out[at].xla_name, program=str(own_id), runs_once=is_once)
+            out[at] = Launch(ops[tf_op], name, part, out[at].xla_name, program=own_id, runs_once=is_once)

@@ -74,7 +74,7 @@ def _program_precisions(space: XSpace, rows: Int32) -> Int64:
     firsts, which = combinations(program[named], code[named])
     found = np.full(len(firsts), UNKNOWN_PRECISION, np.int64)
     names = [hlo_op.labels[i] for i in code[named[firsts]].tolist()]
-    for _, compiled, positions, instructions in programs_of(space).find(program[named[firsts]], names):
+    for compiled, positions, instructions in programs_of(space).find(program[named[firsts]], names):
         types = compiled.types(instructions)
         wide = np.where(types & _THIRTY_TWO_BIT_NUMBERS, THIRTY_TWO_BIT, UNKNOWN_PRECISION)
         found[positions] = np.where(types & _SIXTEEN_BIT_NUMBERS, SIXTEEN_BIT, wide)
