@@ -19,7 +19,7 @@ from tfcompare.frames.hlo.command_buffers import Instructions, instructions_of, 
 from tfcompare.frames.planes import device_rows
 from tfcompare.schema.arrays import Int32
 from tfcompare.units import format_percent
-from tfcompare.xspace import XSpace, parse, read
+from tfcompare.xspace import parse, read
 
 xplane_pb2 = messages("tsl.profiler.protobuf.xplane_pb2")
 
@@ -29,9 +29,9 @@ def program_of(*instructions: Instruction, inner: Iterable[bytes] = ()) -> bytes
     return program(*inner, computation(1, parameter("x", F), *instructions), others=integer(6, 1))
 
 
-def names_of(space: XSpace, ran: Instructions, events: Int32) -> list[str]:
-    codes = ran.hlo_op.spread(len(space.events))[events]
-    return [ran.hlo_op.labels[code] if code >= 0 else "" for code in codes.tolist()]
+def names_of(ran: Instructions, events: Int32) -> list[str]:
+    names: list[str] = np.append(ran.hlo_ops, "")[ran.of_event[events]].tolist()
+    return names
 
 
 def as_command_buffer(file: Path, is_named: bool) -> bytes:
@@ -95,7 +95,7 @@ def test_no_kernel_gets_another_instruction_than_its_own(name: str, least_share:
     (file,) = run_path(name).rglob("*.xplane.pb")
     before, after = read(file).space, parse(as_command_buffer(file, is_named))
     ran, events = instructions_of(after), device_rows(before)
-    truth, found = names_of(before, instructions_of(before), events), names_of(after, ran, events)
+    truth, found = names_of(instructions_of(before), events), names_of(ran, events)
     is_known = np.array([name not in {"", *ran.buffers} for name in found])
     assert [name for name, known in zip(found, is_known, strict=True) if known] == [
         name for name, known in zip(truth, is_known, strict=True) if known
@@ -159,7 +159,7 @@ def launch(number: int, *kernels: str, hlo_op: str = "command_buffer_1", is_grap
 def found(*launches: list[Event], **programs: Any) -> list[str]:
     """The instructions of the kernels of these launches."""
     profiled = parse(profile(*launches, **programs))
-    return names_of(profiled, instructions_of(profiled), device_rows(profiled))
+    return names_of(instructions_of(profiled), device_rows(profiled))
 
 
 @pytest.mark.parametrize("hlo_op", ["command_buffer_1", "loop", ""])
@@ -285,12 +285,12 @@ def test_kernels_that_ran_in_another_order_keep_their_instruction_by_their_node(
     (file, *_) = sorted(run_path(name).rglob("*.xplane.pb"))
     before = read(file).space
     ran, start_ps = instructions_of(before), before.events.start_ps.copy()
-    in_order = ran.rows[np.argsort(start_ps[ran.rows])]
+    in_order = ran.in_buffers[np.argsort(start_ps[ran.in_buffers])]
     pairs = in_order[: len(in_order) // 2 * 2].reshape(-1, 2)
     swapped = pairs[np.random.default_rng(1).random(len(pairs)) < 0.2]
     start_ps[swapped] = start_ps[swapped[:, ::-1]]
     after = replace(before, events=replace(before.events, start_ps=start_ps))
-    truth, found = names_of(before, ran, ran.rows), names_of(after, instructions_of(after), ran.rows)
+    truth, found = names_of(ran, ran.in_buffers), names_of(instructions_of(after), ran.in_buffers)
     known = [
         (one, other) for one, other in zip(truth, found, strict=True) if other not in instructions_of(after).buffers
     ]
@@ -312,7 +312,7 @@ def test_nodes_of_other_graphs_and_devices_with_the_same_number_are_others() -> 
         for i, one in enumerate((first, numbered(2, 3, "middle", "shared", "last")))
     ]
     profiled = parse(space(*gpus, metadata({"jit_f(7)": PROGRAM}), host(event("x", 0, 1))))
-    names = names_of(profiled, instructions_of(profiled), device_rows(profiled))
+    names = names_of(instructions_of(profiled), device_rows(profiled))
     assert names == ["first", "shared", "middle", "middle", "shared.1", "last"]
 
 

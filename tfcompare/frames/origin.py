@@ -86,7 +86,7 @@ def origin_of(space: XSpace, recording: Recording) -> Origin:
     versions = {name.removesuffix(_VERSION): text for name, text in metadata.items() if name.endswith(_VERSION)}
     buffers = ""
     if device_kind(space) == "GPU":
-        buffers = "used" if len(instructions_of(space).rows) else "not used"
+        buffers = "used" if len(instructions_of(space).in_buffers) else "not used"
     return Origin(
         host_name=", ".join(space.hostnames),
         framework=_framework(space.metadata_names[space.has_events].tolist()),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ from tfcompare.frames.hlo.schedule import Candidates, Rows, alternatives, is_con
 from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL
 from tfcompare.frames.planes import HLO_OP, device_kind, device_rows
 from tfcompare.hlo.program import Program
-from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.units import format_percent
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import StringStat, once_per_space
@@ -41,7 +41,7 @@ _NO_PROGRAM = -1
 Launch = tuple[int, tuple[str, ...]]
 """The id of the program, and the names of the kernels."""
 _LEAST_SHARE = 0.01  # less changes no reading of a table
-_NODE = "cuda_graph_node_id"
+_PROGRAM_ID, _GRAPH, _NODE = "program_id", "cuda_graph_id", "cuda_graph_node_id"
 
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
 _FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's second kernel and of those after it
@@ -55,45 +55,65 @@ _MOST_EQUAL = 1_000  # instructions for one kernel: several for each of a hundre
 class Instructions:
     """Which instruction each event ran: as recorded, and for those in command buffers as far as it is known.
 
-    `hlo_op`: the names of instructions; of the other events in command buffers, those of the buffers, which are
-    `buffers`, too. `rows` are the events in command buffers, `programs` the ids of their programs, −1 where unknown;
-    `unattributed` those of which only the buffer is known.
+    `of_event` has the number of the instruction of each event, −1 for none; `program_ids` and `hlo_ops` are the
+    program's id (0, or in command buffers −1, where unknown) and the name of each of these. Of the other events in
+    command buffers that is the name of the buffer, one of `buffers`. `in_buffers` are the rows of the events in command
+    buffers, `unattributed` those of which only the buffer is known.
     """
 
-    hlo_op: StringStat
+    of_event: Int32
+    program_ids: Int64
+    hlo_ops: Strings
+    programs: Programs
     buffers: frozenset[str] = frozenset()
-    rows: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    programs: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    in_buffers: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     unattributed: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
 
-    def program_ids(self, space: XSpace, rows: Int32 | Int64) -> Int64:
-        """The ids of the programs of these events of `space`; 0, or in command buffers −1, where unknown."""
-        out = space.number_of("program_id", rows, 0)
-        if len(self.rows):
-            at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-            out = np.where(self.rows[at] == rows, self.programs[at], out)
-        return out
+    @cached_property
+    def found(self) -> list[tuple[Program, Int64, Int64]]:
+        """(programs, instructions, rows): which of the instructions these programs have, and where. Raises
+        `NotAProfile` for a damaged program."""
+        return list(self.programs.find(self.program_ids, self.hlo_ops))
 
 
 @once_per_space
 def instructions_of(space: XSpace) -> Instructions:
     """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
-    recorded = space.strings(HLO_OP)
-    if device_kind(space) != "GPU":
-        return Instructions(recorded)
-    programs, codes = programs_of(space), recorded.spread(len(space.events))
-    rows = device_rows(space)
-    program = space.number_of("program_id", rows, _NO_PROGRAM)
-    is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
-    rows, program = rows[is_inside], program[is_inside]
-    if not len(rows):
-        return Instructions(recorded)
+    recorded, programs = space.strings(HLO_OP), programs_of(space)
+    if device_kind(space) == "GPU" and _may_have_buffers(space, recorded.labels):
+        rows, codes = device_rows(space), recorded.spread(len(space.events))
+        program = space.number_of(_PROGRAM_ID, rows, _NO_PROGRAM)
+        is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
+        if is_inside.any():
+            outside = rows[~is_inside]
+            return _with_buffers(space, programs, recorded.labels, codes, rows[is_inside], program[is_inside], outside)
+    return _numbered(space, programs, recorded, space.number_of(_PROGRAM_ID, recorded.owners, 0))
+
+
+def _numbered(space: XSpace, programs: Programs, named: StringStat, program_ids: Int64) -> Instructions:
+    """The instructions of the events that have a name, and the id of a program each."""
+    firsts, number = combinations(program_ids, named.codes)
+    of_event = np.full(len(space.events), -1, np.int32)
+    of_event[named.owners] = number
+    return Instructions(of_event, program_ids[firsts], np.array(named.labels, object)[named.codes[firsts]], programs)
+
+
+def _may_have_buffers(space: XSpace, hlo_ops: list[str]) -> bool:
+    return _GRAPH in space.stat_names or any(instruction_name(name).startswith(_UNNAMED) for name in hlo_ops)
+
+
+def _with_buffers(
+    space: XSpace, programs: Programs, hlo_ops: list[str], codes: Int32, rows: Int32, program: Int64, outside: Int32
+) -> Instructions:
+    """With the instructions of `rows`, the events in command buffers, by their `program` and kernels, as far as these
+    tell. `codes` are those of each event's recorded name among `hlo_ops`; they are overwritten. `outside` are the other
+    events of devices."""
     wanted = set(program.tolist())
     every = [(own_id, programs.program(own_id)) for own_id in programs.ids if wanted & {own_id, _NO_PROGRAM}]
     kernels_of = {own_id: ProgramKernels(one) for own_id, one in every if one is not None}
-    launches, outside = _launches(space, rows, program, kernels_of), device_rows(space)[~is_inside]
+    launches = _launches(space, rows, program, kernels_of)
     found = _names_by_launch(space, kernels_of, launches, outside)
-    labels = {label: code for code, label in enumerate(recorded.labels)}
+    labels = {label: code for code, label in enumerate(hlo_ops)}
     instruction = np.full(len(rows), -1)
     for (program_id, names), same in zip(found, launches.values(), strict=True):
         known = np.flatnonzero([name != "" for name in names])
@@ -105,11 +125,13 @@ def instructions_of(space: XSpace) -> Instructions:
     new = np.where(is_known, instruction, codes[rows])
     new[(new < 0) & (program != _NO_PROGRAM)] = labels.setdefault(_UNNAMED, len(labels))
     codes[rows] = new
-    owners = np.flatnonzero(codes >= 0).astype(np.int32)
-    order, names = np.argsort(rows), list(labels)
+    owners, names = np.flatnonzero(codes >= 0).astype(np.int32), list(labels)
+    program_ids = np.zeros(len(space.events), np.int64)
+    program_ids[owners] = space.number_of(_PROGRAM_ID, owners, 0)
+    program_ids[rows] = program
+    ran = _numbered(space, programs, StringStat(owners, codes[owners], names), program_ids[owners])
     buffers = frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist())
-    named = StringStat(owners, codes[owners], names)
-    return Instructions(named, buffers, rows[order], program[order], rows[~is_known])
+    return replace(ran, buffers=buffers, in_buffers=np.sort(rows), unattributed=rows[~is_known])
 
 
 def _are_in_buffers(
@@ -127,7 +149,7 @@ def _are_in_buffers(
     for compiled, at, found in programs.find(program[firsts[named]], names):
         is_of_buffer[named[at]] = False
         may_be[named[at]] = compiled.has_opcode(found, is_container)
-    return is_of_buffer[which] | (may_be[which] & space.have("cuda_graph_id", rows))
+    return is_of_buffer[which] | (may_be[which] & space.have(_GRAPH, rows))
 
 
 def _launches(
@@ -211,7 +233,7 @@ def _names_by_launch(
     for own_id, (_, kernels) in zip(of_launch, launches, strict=True):
         if own_id in kernels_of:
             kernels_of[own_id].recorded.update(kernels)
-    of_outside = space.number_of("program_id", outside, _NO_PROGRAM)
+    of_outside = space.number_of(_PROGRAM_ID, outside, _NO_PROGRAM)
     firsts, _ = combinations(of_outside, space.events.metadata[outside])
     names = space.metadata_names[space.events.metadata[outside[firsts]]]
     for own_id, name in zip(of_outside[firsts].tolist(), names.tolist(), strict=True):

@@ -164,15 +164,15 @@ def _table(facts: Facts) -> pa.Table:
 def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]:
     """Events on each TPU core, or those on each GPU's streams that name an instruction."""
     out = []
-    names = instructions_of(space).hlo_op.spread(len(space.events)) if kind == "GPU" else None
+    ran_in_program = instructions_of(space).of_event >= 0 if kind == "GPU" else None
     for plane in ops:
         if plane.host_or_device != schema.HOST:
             times = plane.total_ps, plane.self_ps, plane.occurrences, plane.executions
             late = np.broadcast_to(np.int64(0), len(plane.rows))
             on_sparse_core = np.broadcast_to(plane.host_or_device == schema.SPARSE_CORE, len(plane.rows))
             ran = _Ran(plane.rows, plane.step, *times, late, on_sparse_core)
-            if names is not None:
-                named = names[plane.rows] >= 0
+            if ran_in_program is not None:
+                named = ran_in_program[plane.rows]
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
             out.append(ran)
     return out
@@ -192,17 +192,20 @@ def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peak
     """(the facts of the distinct instructions, the instruction of each row, the costs of an execution of it), from the
     stats of events and the programs."""
     ran, modules = instructions_of(space), space.strings("hlo_module")
-    named = ran.hlo_op
-    name, module = named.spread(len(space.events))[rows], modules.spread(len(space.events))[rows]
-    program_id = ran.program_ids(space, rows)
-    firsts, which = combinations(program_id, name, module)
-    ids, ops = program_id[firsts], [named.labels[code] for code in name[firsts].tolist()]
+    number, module = ran.of_event[rows], modules.spread(len(space.events))[rows]
+    firsts, which = combinations(number, module)
+    number = number[firsts]
+    ids, ops = ran.program_ids[number], ran.hlo_ops[number]
     labels = [*modules.labels, ""]
     of_module = [labels[code] for code in module[firsts].tolist()]
     facts, costs = _facts(len(firsts)), {name: np.full(len(firsts), _NAN) for name in _STATS}
     facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
-    facts["hlo_op"][:] = list(map(instruction_name, ops))
-    for program, at, found in programs.find(ids, ops):
+    facts["hlo_op"][:] = list(map(instruction_name, ops.tolist()))
+    for program, instructions, found in ran.found:
+        row = np.full(len(ran.hlo_ops), -1, np.int64)
+        row[instructions] = found
+        at = np.flatnonzero(row[number] >= 0)
+        found = row[number[at]]
         origins = program.origins(found)
         facts["category"][at] = categories(program, found)
         facts["op_name"][at] = program.op_names(origins)

@@ -14,8 +14,8 @@ from tfcompare.frames.grouping import distinct
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.ops.launches import Launch, launches
-from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
+from tfcompare.frames.ops.launches import Launches, launches
+from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, parse_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -39,21 +39,20 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     part = space.events.metadata.copy()
     lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
-    instructions, of_names = host_instructions(space), [""] * len(ops)
-    launched: list[Launch] = []
+    texts = [[op.type for op in ops], [op.name for op in ops], [""] * len(ops), [""] * len(ops)]
+    instructions = host_instructions(space)
     if len(instructions):  # each by the framework's op that it came from
         launch, launched = launches(space, instructions)
         part[instructions] = len(ops) + launch
-        ops += [it.op or Op(it.own_name, UNKNOWN) for it in launched]
-    parts, programs = of_names + [it.part for it in launched], of_names + [it.program for it in launched]
-    texts = [[op.type for op in ops], [op.name for op in ops], parts, programs]
+        of_launches = (launched.types, launched.names, launched.parts, launched.programs)
+        texts = [known + more.tolist() for known, more in zip(texts, of_launches, strict=True)]
     is_execution = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
     is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~is_execution[space.events.metadata])
     rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
     self_ps = self_times(line, start, duration, rows)
     ones, part = np.broadcast_to(np.int64(1), len(rows)), part.take(rows)
-    can_be_eager = np.array([op.type != DATASET for op in ops], np.bool_)  # iterators run neither way
+    can_be_eager = np.array([kind != DATASET for kind in texts[0]], np.bool_)  # iterators run neither way
     idle_ps = int(idle_by_line(line, start, duration, rows, self_ps))
     return OpEvents(
         device=host.name,
@@ -162,7 +161,7 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     every = np.concatenate(rows)
     launch, launched = launches(space, every)
     launch_of_event = np.full(len(space.events), -1, np.int64)
-    launch_of_event[every] = np.array([i if it.in_file else -1 for i, it in enumerate(launched)], np.int64)[launch]
+    launch_of_event[every] = np.where(launched.in_file[launch], launch, -1)
     return [
         _ops_on_plane(space, plane, of_plane, launch_of_event, launched, step, is_eager)
         for plane, of_plane in zip(used, rows, strict=True)
@@ -170,7 +169,7 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, every: Int32, launch: Int64, launched: list[Launch], step: Int32, is_eager: Bools
+    space: XSpace, plane: Plane, every: Int32, launch: Int64, launched: Launches, step: Int32, is_eager: Bools
 ) -> OpEvents:
     rows = every[launch[every] >= 0]
     events = space.events
@@ -180,14 +179,11 @@ def _ops_on_plane(
     if len(every):
         span = int((events.start_ps[every] + events.duration_ps[every]).max() - events.start_ps[every].min())
     busy = int(duration.sum())
-    used, part = distinct(launch[rows], len(launched))
-    own = [launched[i] for i in used.tolist()]
-    ops = [it.op or Op(it.own_name, UNKNOWN) for it in own]
-    texts = [(op.type, op.name, it.part, it.program) for op, it in zip(ops, own, strict=True)]
-    columns = zip(*texts, strict=True) if texts else [()] * len(PART_TEXTS)
-    parts = pa.record_batch([pa.array(column, pa.string()) for column in columns], PART_TEXTS)
+    used, part = distinct(launch[rows], len(launched.names))
+    columns = (launched.types, launched.names, launched.parts, launched.programs)
+    parts = pa.record_batch([pa.array(column[used], pa.string()) for column in columns], PART_TEXTS)
     instruction, program = (_codes(parts[name], parts["program"])[part] for name in ("part", "program"))
-    runs_once = np.array([it.runs_once for it in own], np.bool_)[part]
+    runs_once = launched.runs_once[used][part]
     executions = executions_on_streams(instruction, program, runs_once, events.metadata[rows], events.line[rows])
     return OpEvents(
         device=plane.name,

@@ -116,6 +116,7 @@ def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int
     size, metadata = len(space.events), space.events.metadata[rows]
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
     launch, launched = launches(space, rows)
+    op_names = np.where(launched.has_op, launched.names, launched.xla_names).tolist()
     columns = (metadata, launch, details.spread(size)[rows], equations.spread(size)[rows])
     firsts, combination = combinations(*columns)
     parsed = [parse_kernel_details(label) for label in details.labels]
@@ -124,8 +125,7 @@ def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int
     keys: dict[_Key, int] = {}
     found = []
     for entry, of_launch, of_details, of_equation in zip(*(column[firsts].tolist() for column in columns), strict=True):
-        kernel, it = str(space.metadata_names[entry]), launched[of_launch]
-        op_name = it.op.name if it.op is not None else it.xla_name
+        kernel, op_name = str(space.metadata_names[entry]), op_names[of_launch]
         equation = equations.labels[of_equation] if of_equation >= 0 else ""
         is_used = is_kernel_using(kernel, vendors[space.metadata_plane[entry]])
         row = keys.setdefault(_Key(kernel, op_name, *parsed[of_details]), len(keys))

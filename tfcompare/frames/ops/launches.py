@@ -2,78 +2,97 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
-from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
-from tfcompare.schema.arrays import Int32, Int64, Strings
+from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.xspace import XSpace
 
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("tf_op", *_ANNOTATIONS, "name")
 
 
-class Launch(NamedTuple):
-    """What launched an event.
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """What launched events, one element each.
 
-    `op` is None if unknown. `own_name` is the HLO instruction's name, or else the event's. `part` identifies the
-    smallest part of an op's time (`op_parts`). `xla_name` is the annotation that XLA wrote, often an op that the
-    instruction itself lacks. `in_file` is False for an instruction of a program that the file does not contain.
-    `program` is the id of the instruction's program, empty without one; with `runs_once`, each execution of the program
-    runs the instruction once.
+    `names` and `types` are those of the op; where it is unknown, `has_op` is False and the name that of the HLO
+    instruction or else of the event. `parts` identify the smallest parts of an op's time (`op_parts`). `xla_names` are
+    the annotations that XLA wrote, often an op that the instruction itself lacks. `in_file` is False for an instruction
+    of a program that the file does not contain. `programs` are the ids of the instructions' programs, empty without
+    one; with `runs_once`, each execution of the program runs the instruction once.
     """
 
-    op: Op | None
-    own_name: str
-    part: str
-    xla_name: str = ""
-    in_file: bool = True
-    program: str = ""
-    runs_once: bool = False
+    names: Strings
+    types: Strings
+    has_op: Bools
+    parts: Strings
+    xla_names: Strings
+    in_file: Bools
+    programs: Strings
+    runs_once: Bools
+
+    def put_ops(self, launches: Int64, ops: Sequence[Op | None]) -> None:
+        """Set the op of each of these launches, and the part that it is for their events; None leaves them."""
+        known = np.array([op is not None for op in ops], np.bool_)
+        at, events = launches[known], self.parts[launches[known]]
+        named = list(filter(None, ops))
+        self.names[at], self.types[at] = [op.name for op in named], [op.type for op in named]
+        self.parts[at] = self.names[at] + "/" + events
+        self.has_op[at] = True
 
 
-def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
+def launches(space: XSpace, rows: Int32) -> tuple[Int64, Launches]:
     """(index of the launch of each of `rows`, the distinct launches)."""
     ran = instructions_of(space)
-    stats = [ran.hlo_op, *(space.strings(name) for name in _NAMING)]
+    stats = [space.strings(name) for name in _NAMING]
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
-    program, metadata = ran.program_ids(space, rows), space.events.metadata[rows]
-    firsts, launch = combinations(metadata, program, *codes)
-    events = space.metadata_names[metadata[firsts]].tolist()
+    instruction, metadata = ran.of_event[rows], space.events.metadata[rows]
+    firsts, launch = combinations(metadata, instruction, *codes)
+    instruction, events = instruction[firsts], space.metadata_names[metadata[firsts]]
     texts = [np.array([*stat.labels, ""], object)[code[firsts]] for stat, code in zip(stats, codes, strict=True)]
-    out = []
-    for event, hlo_op, tf_op, *labels, name in zip(events, *texts, strict=True):
-        if hlo_op in ran.buffers:
-            out.append(Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name))
-        elif hlo_op:
-            out.append(Launch(None, event, event, name, in_file=False))
-        else:
-            op: Op | None = Op(tf_op, UNKNOWN)
-            if tf_op:
-                op = parse_op(tf_op) or op
-            else:  # an annotation begins with the outermost name: `name:type#shape=(…)#::#edge_name=…#`
-                names = (label.partition("::")[0].partition("#")[0] for label in labels if label)
-                op = next(filter(None, map(parse_op, names)), None)
-            out.append(Launch(op, event, event if op is None else f"{op.name}/{event}"))
-    named = np.flatnonzero((texts[0] != "") & ~np.isin(texts[0], list(ran.buffers)))
-    _put_instructions(programs_of(space), program[firsts], texts[0], named, out)
+    size = len(firsts)
+    out = Launches(
+        names=events.copy(),
+        types=np.full(size, UNKNOWN, object),
+        has_op=np.zeros(size, np.bool_),
+        parts=events.copy(),
+        xla_names=texts[-1],
+        in_file=instruction < 0,
+        programs=np.full(size, "", object),
+        runs_once=np.zeros(size, np.bool_),
+    )
+    of_event = np.flatnonzero(instruction < 0)
+    out.put_ops(of_event, list(map(_op, *(text[of_event].tolist() for text in texts[:-1]))))
+    in_buffers = np.append(np.isin(ran.hlo_ops, list(ran.buffers)), False)[instruction]
+    of_buffer = np.flatnonzero(in_buffers)
+    out.put_ops(of_buffer, [Op(name, COMMAND_BUFFER) for name in ran.hlo_ops[instruction[of_buffer]].tolist()])
+    out.in_file[of_buffer] = True
+    for program, which, found in ran.found:
+        row = np.full(len(ran.hlo_ops) + 1, -1, np.int64)
+        row[which] = found
+        at = np.flatnonzero((row[instruction] >= 0) & ~in_buffers)
+        of_launch = row[instruction[at]]
+        out.names[at] = program.names(of_launch)
+        out.programs[at] = list(map(str, ran.program_ids[instruction[at]].tolist()))
+        parts = out.programs[at] + "/" + out.names[at]
+        tf_ops = program.tf_ops(program.origins(of_launch))
+        ops = {tf_op: parse_op(tf_op) for tf_op in set(tf_ops)}
+        out.put_ops(at, [ops[tf_op] for tf_op in tf_ops])
+        out.parts[at], out.in_file[at] = parts, True
+        out.runs_once[at] = program.computation[of_launch] == program.entry[program.programs(of_launch)]
     return launch, out
 
 
-def _put_instructions(
-    programs: Programs, program_ids: Int64, hlo_ops: Strings, named: Int64, out: list[Launch]
-) -> None:
-    """Put the launches by instructions that the file contains into `out`; `named` are those with an `hlo_op`."""
-    for program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):
-        tf_ops, names = program.tf_ops(program.origins(rows)), program.names(rows)
-        runs_once = program.computation[rows] == program.entry[program.programs(rows)]
-        ops = {tf_op: parse_op(tf_op) if tf_op else None for tf_op in set(tf_ops)}
-        ids = map(str, program_ids[named[positions]].tolist())
-        cells = zip(named[positions].tolist(), ids, tf_ops, names.tolist(), runs_once.tolist(), strict=True)
-        for at, own_id, tf_op, name, is_once in cells:
-            part = f"{own_id}/{name}"
-            out[at] = Launch(ops[tf_op], name, part, out[at].xla_name, program=own_id, runs_once=is_once)
+def _op(tf_op: str, *labels: str) -> Op | None:
+    """The op that an event names, in its stat `tf_op` or in an annotation."""
+    if tf_op:
+        return parse_op(tf_op) or Op(tf_op, UNKNOWN)
+    # an annotation begins with the outermost name: `name:type#shape=(…)#::#edge_name=…#`
+    names = (label.partition("::")[0].partition("#")[0] for label in labels if label)
+    return next(filter(None, map(parse_op, names)), None)

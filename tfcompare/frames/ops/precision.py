@@ -11,11 +11,9 @@ import re
 
 import numpy as np
 
-from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.command_buffers import instructions_of
-from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.shapes import mask_of
-from tfcompare.schema.arrays import Int32, Int64
+from tfcompare.schema.arrays import Int8, Int32
 from tfcompare.xspace import XSpace
 
 UNKNOWN_PRECISION, SIXTEEN_BIT, THIRTY_TWO_BIT = 0, 1, 2
@@ -43,10 +41,10 @@ _SIXTEEN_BIT_TYPE = re.compile(r"(?:bf|f)(?:4|8|16)")
 _THIRTY_TWO_BIT_TYPE = re.compile(r"[fsuc](?:32|64|128)")
 
 
-def kernel_precisions(space: XSpace, rows: Int32) -> Int64:
+def kernel_precisions(space: XSpace, rows: Int32) -> Int8:
     """The precision of each of these GPU events: from its op's input types, else its HLO instruction, else its name."""
-    of_name = np.array([name_precision(str(name)) for name in space.metadata_names], np.int64)
-    found: Int64 = of_name[space.events.metadata[rows]]
+    of_name = np.array([name_precision(str(name)) for name in space.metadata_names], np.int8)
+    found: Int8 = of_name[space.events.metadata[rows]]
     shapes = space.strings(_SHAPES)
     code = shapes.spread(len(space.events))[rows]
     of_labels = [UNKNOWN_PRECISION] * (len(shapes.labels) + 1)
@@ -55,31 +53,21 @@ def kernel_precisions(space: XSpace, rows: Int32) -> Int64:
     ):  # such as `(half[32,128];float[128])`: 16-bit if any is, as in TensorBoard
         is_narrow = "half" in label or "bfloat16" in label
         of_labels[at] = SIXTEEN_BIT if is_narrow else THIRTY_TWO_BIT if label.strip("(); ") else UNKNOWN_PRECISION
-    of_shapes = np.array(of_labels, np.int64)[code]
+    of_shapes = np.array(of_labels, np.int8)[code]
     for better in (_program_precisions(space, rows), of_shapes):
         found = np.where(better != UNKNOWN_PRECISION, better, found)
     return found
 
 
-def _program_precisions(space: XSpace, rows: Int32) -> Int64:
+def _program_precisions(space: XSpace, rows: Int32) -> Int8:
     """The precision of the HLO instruction that each event ran, if the file contains its program."""
-    out = np.full(len(rows), UNKNOWN_PRECISION, np.int64)
     ran = instructions_of(space)
-    hlo_op = ran.hlo_op
-    code = hlo_op.spread(len(space.events))[rows]
-    named = np.flatnonzero(code >= 0)
-    if not named.size:
-        return out
-    program = ran.program_ids(space, rows)
-    firsts, which = combinations(program[named], code[named])
-    found = np.full(len(firsts), UNKNOWN_PRECISION, np.int64)
-    names = [hlo_op.labels[i] for i in code[named[firsts]].tolist()]
-    for compiled, positions, instructions in programs_of(space).find(program[named[firsts]], names):
-        types = compiled.types(instructions)
+    of_instruction = np.full(len(ran.hlo_ops) + 1, UNKNOWN_PRECISION, np.int8)  # the last one is that of none
+    for program, which, found in ran.found:
+        types = program.types(found)
         wide = np.where(types & _THIRTY_TWO_BIT_NUMBERS, THIRTY_TWO_BIT, UNKNOWN_PRECISION)
-        found[positions] = np.where(types & _SIXTEEN_BIT_NUMBERS, SIXTEEN_BIT, wide)
-    out[named] = found[which]
-    return out
+        of_instruction[which] = np.where(types & _SIXTEEN_BIT_NUMBERS, SIXTEEN_BIT, wide)
+    return of_instruction[ran.of_event[rows]]
 
 
 def name_precision(name: str) -> int:
