@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import islice
 
@@ -100,9 +100,8 @@ def _plain_attributes(program: Program, rows: Int64) -> list[str]:
     for at, which in np.argwhere(numbers).tolist():
         field, name = listed[which]
         out[at] += f", {name}={'true' if field in _SHOWN_FLAGS else numbers[at, which]}"
-    for at in (dimensions[:, 0] > 0).nonzero()[0].tolist():
-        content = program.content(dimensions[at])
-        if content is not None and (labels := dimension_labels(content)):
+    for at, content in _present(program, dimensions):
+        if labels := dimension_labels(content):
             out[at] += f", dim_labels={labels}"
     return out
 
@@ -129,14 +128,16 @@ def digests(program: Program, rows: Int64) -> list[str]:
     of_calls = zip(calls.tolist(), targets, places, strict=True)
     configs = {at: computed_config(target, program.content(place)) for at, target, place in of_calls}
     donated = donations(program)
+    contents: list[list[tuple[int, memoryview]]] = [[] for _ in rows]
+    for at, content in _present(program, attributes.reshape(-1, attributes.shape[-1])):
+        contents[at // len(_ATTRIBUTES)].append((_ATTRIBUTES[at % len(_ATTRIBUTES)], content))
     out = []
     described = zip(names, _shapes(program, rows), opcodes, operands, integers, _shardings(program, rows), strict=True)
     for at, texts in enumerate(described):
         digest = blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES)
-        for number, place in zip(_ATTRIBUTES, attributes[at], strict=True):
-            if (content := program.content(place)) is not None:
-                digest.update(b"%d %d " % (number, len(content)))
-                digest.update(content)
+        for number, content in contents[at]:
+            digest.update(b"%d %d " % (number, len(content)))
+            digest.update(content)
         digest.update(configs.get(at, b""))
         digest.update(donated.get(int(rows[at]), "").encode())
         out.append(digest.hexdigest())
@@ -145,8 +146,18 @@ def digests(program: Program, rows: Int64) -> list[str]:
 
 def _shardings(program: Program, rows: Int64) -> list[str]:
     """How each instruction is divided among devices, empty where it does not say."""
-    contents = (program.content(place) for place in program.fields(rows, SHARDING)[:, 0])
-    return ["" if content is None else sharding_text(content) for content in contents]
+    out, places = [""] * len(rows), program.fields(rows, SHARDING)[:, 0]
+    for at, content in _present(program, places):
+        out[at] = sharding_text(content)
+    return out
+
+
+def _present(program: Program, places: Int64) -> Iterator[tuple[int, memoryview]]:
+    """(position, bytes) of the fields that are there."""
+    for at in np.flatnonzero(places[:, 0]).tolist():
+        content = program.content(places[at])
+        if content is not None:
+            yield at, content
 
 
 def _heads(program: Program, rows: Int64) -> list[str]:
