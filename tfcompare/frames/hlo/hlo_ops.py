@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -34,6 +34,7 @@ Facts = dict[str, npt.NDArray[Any]]
 
 _NAN = float("nan")
 _PS_PER_S = 1e12
+_FIGURES = ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
 _OF_CELLS = {name: name.replace("_time", "") for name in ("executions", "occurrences", "total_time_ps", "self_time_ps")}
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
@@ -98,27 +99,28 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
         facts["peak_flops_per_s"] = np.where(used >= size, _NAN, facts["peak_flops_per_s"])
     firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category", "core_type")))
     instruction = same[which]
-    figures = {
-        name: np.concatenate([getattr(events, name) for events in ran])
-        for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
-    }
-    of_instructions: Facts = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
-    costs = {name: each * figures["executions"] for name, each in costs.items()}
+
+    def of_events(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(events, name) for events in ran])
+
+    of_instructions: Facts = {name: sums(instruction, of_events(name), len(firsts)) for name in _FIGURES}
+    costs = {name: each * of_events("executions") for name, each in costs.items()}
     of_instructions |= {name: float_sums(instruction, cost, len(firsts)) for name, cost in costs.items()}
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    step = np.concatenate([events.step for events in ran])
     own = {name: costs[name] for name, stats in _STATS.items() if any(len(space.numbers(stat)[0]) for stat in stats)}
-    return Instructions(table.take(order), _cells(place[instruction], step, figures, own, steps))
+    return Instructions(table.take(order), _cells(place[instruction], of_events, own, steps))
 
 
-def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats], steps: Steps) -> pa.Table:
-    """`hlo_cells` from the row in `hlo_ops`, step position (−1 outside all steps), figures and costs of each event."""
-    rows, numbers, inside, code = cells_by_step(row, step, steps.number)
-    values = {name: sums(code, figures[of][inside], len(rows)) for name, of in _OF_CELLS.items()}
+def _cells(
+    row: Int64, of_events: Callable[[str], npt.NDArray[Any]], costs: Mapping[str, Floats], steps: Steps
+) -> pa.Table:
+    """`hlo_cells` from the row in `hlo_ops`, the attributes of `_Ran` and the costs of each event."""
+    rows, numbers, inside, code = cells_by_step(row, of_events("step"), steps.number)
+    values = {name: sums(code, of_events(of)[inside], len(rows)) for name, of in _OF_CELLS.items()}
     of_cells = {name: plausible(float_sums(code, cost[inside], len(rows))) for name, cost in costs.items()}
     unknown = dict.fromkeys(_STATS, np.full(len(rows), _NAN))
     return host_table("hlo_cells", {"row": rows, "step": numbers, **values, **unknown, **of_cells})
@@ -173,7 +175,7 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
             ran = _Ran(plane.rows, plane.step, *times, late, on_sparse_core)
             if ran_in_program is not None:
                 named = ran_in_program[plane.rows]
-                ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
+                ran = ran if named.all() else _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
             out.append(ran)
     return out
 
