@@ -15,7 +15,7 @@ from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
 from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_ops import instructions
-from tfcompare.frames.hlo.hlo_programs import hlo_memory, hlo_programs, hlo_texts
+from tfcompare.frames.hlo.hlo_programs import hlo_contents, hlo_memory, hlo_programs, hlo_texts
 from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory_events import memory_events, memory_peak, memory_summary
@@ -242,6 +242,7 @@ def _core(
         "kernel_stats": kernels.stats,
         "copies": copies(space),
         "hlo_ops": of_programs.ops,
+        "hlo_contents": hlo_contents(space, of_programs.ops),
         "hlo_memory": buffers,
         "compilations": compilations(space),
         "memory_events": memory.table,

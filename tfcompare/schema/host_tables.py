@@ -142,6 +142,7 @@ _TABLES = (
     _host_table_of(KERNEL_STATS, unique=KERNEL_STATS.keys),
     _host_table_of(COPIES),
     _host_table_of(HLO_OPS, unique=HLO_OPS.keys),
+    _table("hlo_contents", "core", "program str, instructions int64, content str", ("program",)),
     _host_table_of(HLO_MEMORY, unique=HLO_MEMORY.keys),
     _host_table_of(COMPILATIONS, unique=COMPILATIONS.keys),
     _table(

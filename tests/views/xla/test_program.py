@@ -19,10 +19,14 @@ from tfcompare import load
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
+from tfcompare.frames import HostTables
+from tfcompare.frames.profile_reader import build_here
 from tfcompare.render import html, markdown
 from tfcompare.render.document import Report
+from tfcompare.schema import Group
+from tfcompare.sources.step_choice import StepChoice
 from tfcompare.views.blocks import Block, Code, Section, Text
-from tfcompare.views.xla.program import is_too_large, program_diff
+from tfcompare.views.xla.program import are_identical, is_too_large, program_diff
 from tfcompare.views.xla.view import NOTHING, NOTHING_ALONE, VIEW, compilation_rows, sentence, sentence_alone
 
 TITLE = "The whole program"
@@ -224,6 +228,25 @@ def test_only_programs_of_both_runs_have_a_diff(tmp_path: Path) -> None:
     assert not sections(pair_of(tmp_path, profile(*LAYERS), profile(*LAYERS, name="jit_g")))
     alone = compared_runs("jax_filters_128_32", "jax_filters_128_32")
     assert alone.is_single and not sections(pairs_of(alone)[0])
+
+
+def test_programs_with_the_same_bytes_are_equal_without_reading_their_instructions(tmp_path: Path) -> None:
+    read: list[Group] = []
+
+    def build(path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
+        read.append(group)
+        return build_here(path, host, choice, group)
+
+    renamed = [*LAYERS[:-1], instruction("out.9", "negate", F32[8, 8], "dot.7")]
+    for others, groups in ((LAYERS, ["core"]), (renamed, ["core", "programs"])):
+        read.clear()
+        folders = stored(tmp_path / str(len(groups)), (profile(*LAYERS), profile(*others)))
+        runs = [load(folder, build=build) for folder in folders]
+        (pair,) = pairs_of(compare(*runs))
+        assert are_identical(pair)
+        assert sorted(set(read)) == groups
+        found = blocks(pair)
+        assert [one.text for one in of_kind(found, Text)] == [SAME], "the same sentence, however it was found"
 
 
 def test_both_sides_exchanged_are_a_mirror_image() -> None:

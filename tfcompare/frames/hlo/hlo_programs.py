@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tfcompare.xspace import XSpace
 _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
 """Columns that are attributes of a `Buffer`."""
 _LARGEST_SPACE = 1 << 31
+_DIGEST_BYTES = 16
 _TEXTS: dict[str, Callable[[Program, Int64], list[str]]] = {
     "operands": operand_texts,
     "users": user_texts,
@@ -40,18 +42,39 @@ _CUT_OUT = re.compile(r"\.\.\.\d+_bytes_[0-9a-f]+\.\.\.")
 """What stands in the middle of long texts (`xspace.texts`)."""
 
 
+def hlo_contents(space: XSpace, ran: pa.Table) -> pa.Table:
+    """The table `hlo_contents`, with a row for each program in `ran`, the host's `hlo_ops`, that the file has: the
+    number of its `instructions`, and a digest of its bytes as `content`: those with other bytes may be equal, too.
+
+    Raises `NotAProfile` for a damaged program.
+    """
+    found = _that_ran(space, ran)
+    columns = {
+        "program": [name for name, _, _ in found],
+        "instructions": [len(program) for _, program, _ in found],
+        "content": [blake2b(proto, digest_size=_DIGEST_BYTES).hexdigest() for _, _, proto in found],
+    }
+    return host_table("hlo_contents", columns)
+
+
 def hlo_programs(space: XSpace, ran: pa.Table) -> pa.Table:
     """Columns of `schema.HLO_PROGRAMS`, for the programs in `ran`, the host's `hlo_ops`, in its order.
 
     Programs that the file lacks are left out. Raises `NotAProfile` for a damaged program.
     """
-    programs = programs_of(space)
-    ids = {programs.name(own_id): own_id for own_id in programs.ids}
-    found = {name: programs.program(ids[name]) for name in ran["program"].unique().to_pylist() if name in ids}
-    parts = [_columns(name, program) for name, program in found.items() if program is not None and len(program)]
+    parts = [_columns(name, program) for name, program, _ in _that_ran(space, ran)]
     if not parts:
         return empty("hlo_programs")
     return host_table("hlo_programs", {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def _that_ran(space: XSpace, ran: pa.Table) -> list[tuple[str, Program, memoryview]]:
+    """(name, program, bytes) of the programs in `ran` that the file has, without those that have no instructions."""
+    programs = programs_of(space)
+    ids = {programs.name(own_id): own_id for own_id in programs.ids}
+    names = [name for name in ran["program"].unique().to_pylist() if name in ids]
+    every = ((name, programs.program(ids[name]), programs.proto(ids[name])) for name in names)
+    return [(name, program, proto) for name, program, proto in every if program is not None and len(program)]
 
 
 def _columns(name: str, program: Program) -> dict[str, np.ndarray[Any, Any]]:

@@ -88,10 +88,14 @@ class Programs:
                 found |= {program_id: self._alone(program_id) for program_id in ids.tolist()}
         return found
 
-    def _alone(self, program_id: int) -> tuple[Program, int] | NotAProfile:
+    def proto(self, program_id: int) -> memoryview:
+        """The bytes of a program that the file contains."""
         begin, size = self._places[program_id]
+        return memoryview(self._buffer)[begin : begin + size]  # type: ignore[arg-type]
+
+    def _alone(self, program_id: int) -> tuple[Program, int] | NotAProfile:
         try:
-            return read_program(memoryview(self._buffer)[begin : begin + size]), 0  # type: ignore[arg-type]
+            return read_program(self.proto(program_id)), 0
         except NotAProfile as error:
             return error
 
