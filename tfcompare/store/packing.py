@@ -135,7 +135,7 @@ def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
 
 
 class PackedTables(Joinable):
-    """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then.
+    """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked once, then.
 
     A table that is not in the pack, or that lacks a column that cannot be missing, has no rows.
     """
@@ -157,11 +157,12 @@ class PackedTables(Joinable):
         self._resident: dict[str, pa.Table] = {}
         self._starts: dict[str, dict[str, int]] = {}
         self._expanded: pa.Buffer | None = None
+        self._checked: set[str] = set()
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """A sentence on what today's tables have and those of the pack lack."""
-        lacking = self.without + [f"{name}.{column.name}" for name in self._missing for column in self._missing[name]]
+        lacking = [f"{name}.{column.name}" for name in self._missing for column in self._missing[name]] + self.without
         if not lacking:
             return ()
         return (
@@ -274,7 +275,10 @@ def _read(name: str, packs: Sequence[PackedTables], buffer: pa.Buffer | None = N
     """A table of packs that have rows of it, as one; `buffer`: that of its group, of a single pack."""
     encoded = [packed.encoded(name, buffer) for packed in packs]
     table = pack_checks.as_today(name, arrays.decode(packs[0]._schemas[name], encoded))
-    pack_checks.check_table(name, table, _Packs(packs))
+    if any(name not in packed._checked for packed in packs):
+        pack_checks.check_table(name, table, _Packs(packs))
+        for packed in packs:
+            packed._checked.add(name)
     return table
 
 
