@@ -15,7 +15,7 @@ from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
 from tfcompare.frames.ops.launches import Launch, launches
-from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
+from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -78,9 +78,9 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
     parts: dict[str, int] = {}
     ops: list[Op] = []
     out = np.full(len(space.metadata_names), -1, np.int32)
+    named = named_ops(space)
     for row in np.flatnonzero(space.has_events).tolist():
-        full_name = space.metadata_names[row]
-        op = parse_op(full_name) or eager_op(full_name)
+        op = named[row] or eager_op(space.metadata_names[row])
         if op is None:
             continue
         if op.name not in parts:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
 from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.xspace import lookup
 
 NO_STEP = -1
 
@@ -149,11 +150,10 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
 
     Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
     """
-    order = np.lexsort((begin, step))
-    of_step = step[order]
-    first = np.searchsorted(of_step, np.arange(step.max(initial=0) + 1))
+    in_time = np.argsort(begin, kind="stable")
+    first, order = lookup.grouped(step.take(in_time), int(step.max(initial=0)) + 1)
     place = np.empty(len(step), np.int64)
-    place[order] = np.arange(len(step)) - first[of_step]
+    place[in_time.take(order)] = np.arange(len(step)) - np.repeat(first[:-1], np.diff(first))
     is_outside = (step == 0) & step.any()
     parts = np.flatnonzero(np.diff(part, prepend=-1))
     latest = np.maximum.reduceat(np.where(is_outside, -1, place), parts)

@@ -101,7 +101,7 @@ def _host_segments(
     calls = functions.calls[op_of_event[functions.calls] >= 0]
     rows, events = ops.rows, space.events
     if len(calls):
-        rows = np.sort(np.concatenate([rows, calls]).astype(np.int32))  # file order is line by line
+        rows = np.sort(np.append(rows, calls.astype(np.int32)), kind="stable")  # file order is line by line
         order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     at, start, end = innermost(space, rows)
     row = rows.take(at)

@@ -289,33 +289,37 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
         start, end = np.append(start, asked), np.append(end, agreed)
         activity = np.append(activity, np.full(len(asked), Activity.HOST_COLLECTIVE, np.int8))
     spans, activity = lowest_kinds(start, end, activity)
-    linked = _LinkedSpans(spans, steps, origin, busy)
-    np.add.at(out, (linked.step, activity), linked.idle_ps)
+    step = np.searchsorted(origin, spans.start_ps, side="right") - 1
+    shift = (origin - steps.start_ps)[step]
+    begin, end = (at - shift for at in (spans.start_ps, spans.end_ps))
+    begin, end = (at - busy.covered_before(at) for at in (begin, end))
+    np.add.at(out, (step, activity), end - begin)
     for group, own in shares.of_groups(activity):
-        shares.add(group, _LinkedSpans(spans.take(own), steps, origin, busy).before)
+        idle_ps = (end - begin).take(own)
+        before = np.cumsum(idle_ps) - idle_ps - begin.take(own)
+        shares.add(group, _LinkedSpans(spans.take(own), shift.take(own), before, origin - steps.start_ps, busy).before)
 
 
+@dataclass(frozen=True, eq=False)
 class _LinkedSpans:
-    """Spans on a timeline of consecutive steps, the `step` of each, and how much of it falls in time when no device is
-    `busy`."""
+    """Spans on a timeline of consecutive steps, and how much of them falls in time when no device is `busy`.
 
-    def __init__(self, spans: Spans, steps: Steps, origin: Int64, busy: Spans) -> None:
-        self._spans, self._busy = spans, busy
-        self._shift = origin - steps.start_ps
-        self.step = np.searchsorted(origin, spans.start_ps, side="right") - 1
-        self._shift_of_span = self._shift[self.step]
-        begin, end = spans.start_ps - self._shift_of_span, spans.end_ps - self._shift_of_span
-        busy_before = busy.covered_before(begin)
-        self.idle_ps = end - begin - busy.covered_before(end) + busy_before
-        self._before = np.cumsum(self.idle_ps) - self.idle_ps - (begin - busy_before)
+    `shift_ps` is how much later each is there than when it ran, `shift_of_step_ps` that of each step; `before_ps` is
+    the idle time in the spans before each, less all idle time before it.
+    """
+
+    spans: Spans
+    shift_ps: Int64
+    before_ps: Int64
+    shift_of_step_ps: Int64
+    busy: Spans
 
     def before(self, times_ps: Int64, steps: Int32) -> Int64:
         """How much of the spans, on the timeline of consecutive steps, lies before each of these times of steps."""
-        shifted = times_ps + self._shift[steps]
-        started = np.searchsorted(self._spans.start_ps, shifted, side="right")
-        last = started - 1  # may be of an earlier step, which overlaps this one
-        until = np.minimum(shifted, self._spans.end_ps[last]) - self._shift_of_span[last]
-        return np.where(started > 0, self._before[last] + until - self._busy.covered_before(until), 0)
+        shifted = times_ps + self.shift_of_step_ps.take(steps)
+        last = np.searchsorted(self.spans.start_ps, shifted, side="right") - 1  # may be of an earlier step, below it
+        until = np.minimum(shifted, self.spans.end_ps.take(last)) - self.shift_ps.take(last)
+        return np.where(last >= 0, self.before_ps.take(last) + until - self.busy.covered_before(until), 0)
 
 
 @compiled
