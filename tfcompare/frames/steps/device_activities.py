@@ -33,7 +33,6 @@ _OFF_DUTY = frozenset(
 )
 """The categories of TPU instructions that xprof 2.24.2 leaves out (`IsOffDutyOp` in xla_op_utils.h): exchanges with the
 host, some waits, and what stands around others. Here all waits are left out."""
-_IS_BUSY, _WAITS, _IS_AROUND = np.arange(3, dtype=np.int8)  # a loop is not busy while it waits
 _COPIES_OF_HOST = (Activity.COPY_TO_HOST, Activity.COPY_TO_DEVICE, Activity.COPY_WITHIN_HOST)
 
 _ACTIVITY_OF_COPY = {
@@ -47,6 +46,9 @@ _ACTIVITY_OF_COPY = {
 }
 _ACTIVITY_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int8)
 _ACTIVITY_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
+_BUSY, _WAITS, _STANDS_AROUND, _OFF = np.arange(4, dtype=np.int8)  # a loop is not busy while it waits
+_KIND_OF_ACTIVITY = np.full(len(Activity), _BUSY)
+_KIND_OF_ACTIVITY[[Activity.DEVICE_WAIT, Activity.DEVICE_CONTROL]] = _WAITS, _STANDS_AROUND
 
 
 def device_activities(space: XSpace) -> tuple[Int32, Int8]:
@@ -123,27 +125,24 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
 
     `rows` and `activity` are the result of `device_activities`, and may have calls of the host in addition.
     """
-    plane_of_row = space.planes_of(rows)
-    is_busy = ~np.isin(activity, _COPIES_OF_HOST)
+    is_off_duty = np.isin(activity, _COPIES_OF_HOST)
     if device_kind(space) == "TPU":
         category = space.metadata_strings("hlo_category")
         of_entry = category.spread(len(space.metadata_names))  # −1, the last flag, without a category
-        is_on_duty = np.array([label not in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
-        is_busy = is_on_duty[of_entry[space.events.metadata[rows]]]
-    is_wait, is_around = activity == Activity.DEVICE_WAIT, activity == Activity.DEVICE_CONTROL
-    kind = np.where(is_wait, _WAITS, np.where(is_around, _IS_AROUND, _IS_BUSY))
-    starts, out = space.events.start_ps, []
+        off_duty = np.array([label in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
+        is_off_duty = off_duty.take(of_entry).take(space.events.metadata.take(rows))
+    kind = _KIND_OF_ACTIVITY.take(activity)
+    kind[is_off_duty & (kind != _WAITS)] = _OFF
+    events, out = space.events, []
+    first, order = lookup.grouped(space.planes_of(rows), len(space.planes))
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
-            is_own = plane_of_row == plane.index
-            chosen = np.flatnonzero(is_own & (is_busy | is_wait))
-            begin = starts.take(rows.take(chosen))
-            spans, found = lowest_kinds(
-                begin, begin + space.events.duration_ps.take(rows.take(chosen)), kind.take(chosen)
-            )
-            busy_ps = (spans.end_ps - spans.start_ps)[found != _WAITS].sum()
-            every = np.append(rows[is_own & ~is_wait], of_device)
-            begin = starts.take(every)
-            end = begin + space.events.duration_ps.take(every)
-            out.append((busy_ps, end.max() - begin.min() if len(every) else 0))
+            own = order[first[plane.index] : first[plane.index + 1]]
+            begin = events.start_ps.take(rows.take(own))
+            spans, found = lowest_kinds(begin, begin + events.duration_ps.take(rows.take(own)), kind.take(own))
+            busy_ps = (spans.end_ps - spans.start_ps)[(found == _BUSY) | (found == _STANDS_AROUND)].sum()
+            ran = np.append(rows.take(own)[kind.take(own) != _WAITS], of_device)
+            begin = events.start_ps.take(ran)
+            end = begin + events.duration_ps.take(ran)
+            out.append((busy_ps, end.max() - begin.min() if len(ran) else 0))
     return np.array(out, np.float64).reshape(-1, 2)

@@ -72,8 +72,8 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, acti
         device = device_of_plane[space.planes_of(activities.rows)]
         times_of_devices = []
         for i in range(len(devices)):
-            own = (device == i) | (activities.activity == Activity.LAUNCH_CALL)
-            of_one = replace(activities, rows=activities.rows[own], activity=activities.activity[own])
+            own = np.flatnonzero((device == i) | (activities.activity == Activity.LAUNCH_CALL))
+            of_one = replace(activities, rows=activities.rows.take(own), activity=activities.activity.take(own))
             times_of_devices.append(explain(space, steps, of_one, NO_SEGMENTS)[0])
     parts, known = [step_parts(each, steps, idle_ps) for each in times_of_devices], ~steps.is_lost
     cores, busy_us = sparse_cores(space), np.full((len(devices), len(known)), np.nan)
