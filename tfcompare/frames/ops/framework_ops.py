@@ -14,7 +14,7 @@ from tfcompare.frames.grouping import distinct
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.ops.launches import Launch, launches
+from tfcompare.frames.ops.launches import Launch, launched_on_devices, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
@@ -159,21 +159,18 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     if not used:
         return []
     rows = [events_of_lines(space, [i for i in plane.lines if recorded[i]]) for plane in used]
-    every = np.concatenate(rows)
-    launch, launched = launches(space, every)
-    launch_of_event = np.full(len(space.events), -1, np.int64)
-    launch_of_event[every] = np.array([i if it.in_file else -1 for i, it in enumerate(launched)], np.int64)[launch]
+    launch, launched = launched_on_devices(space)
     return [
-        _ops_on_plane(space, plane, of_plane, launch_of_event, launched, step, is_eager)
+        _ops_on_plane(space, plane, of_plane, launch, launched, step, is_eager)
         for plane, of_plane in zip(used, rows, strict=True)
     ]
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, every: Int32, launch: Int64, launched: list[Launch], step: Int32, is_eager: Bools
+    space: XSpace, plane: Plane, every: Int32, launch: Int32, launched: list[Launch], step: Int32, is_eager: Bools
 ) -> OpEvents:
-    rows = every[launch[every] >= 0]
-    events = space.events
+    in_file, events = np.array([it.in_file for it in launched], np.bool_), space.events
+    rows = every[in_file[launch[every]]]
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0
