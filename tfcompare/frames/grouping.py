@@ -40,14 +40,15 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
 
 def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
-    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    keys = np.array(values, np.int64).view(np.uint64)  # a copy: for arrays that are read-only it is compiled once more
+    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
+    # For arrays that are read-only it would be compiled once more.
+    keys = np.require(values, np.int64, ["C", "W"]).view(np.uint64)
     factor = np.uint64(2 * lookup.SEED + 1)
     found, bits = -1, 8
     while found < 0:
         bits += 2
         found = _number(keys, factor, np.full(1 << bits, -1, np.int32), np.uint64(64 - bits), code, rows)
-    return code, rows[:found].copy()
+    return code, rows[:found].astype(np.int64)
 
 
 @compiled
@@ -79,7 +80,9 @@ def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:
         return found.astype(np.int64, copy=False), position
     is_used = np.zeros(size, np.bool_)
     is_used[keys] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
+    position = np.cumsum(is_used, dtype=np.int32).take(keys).astype(np.int64)
+    position -= 1
+    return np.flatnonzero(is_used), position
 
 
 def cells_by_step(row: Int64, step: Int32, numbers: Int64) -> tuple[Int64, Int64, Int64, Int64]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tfcompare.schema.arrays import Int8, Int64
+from tfcompare.schema.arrays import Int8, Int32, Int64
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 
@@ -57,28 +57,28 @@ class Spans:
 NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def lowest_kinds(start_ps: Int64, end_ps: Int64, kind: Int8) -> tuple[Spans, Int8]:
-    """(the spans in which any of these events runs, the lowest kind of those that run in each): neighbours that touch
-    have different kinds. Events are given in any order, fastest in that of their start; kinds are not negative."""
-    order = np.argsort(start_ps, kind="stable")
-    limit = 2 * len(order)  # each span ends where an event ends, or where one of a lower kind starts
-    start, end, of_span = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int8)
-    until = np.zeros(int(kind.max(initial=-1)) + 1, np.int64) + start_ps.min(initial=0)
-    count = _find_lowest(order, start_ps, end_ps, kind, until, start, end, of_span)
-    return Spans(start[:count].copy(), end[:count].copy()), of_span[:count].copy()
+def lowest_kinds(start_ps: Int64, duration_ps: Int64, rows: Int32, kind: Int8) -> tuple[Spans, Int8]:
+    """(the spans in which any of the events `rows` runs, the lowest kind of those that run in each): neighbours that
+    touch have different kinds. `rows` are sorted by start; `kind` is that of each, and not negative."""
+    limit = 2 * len(rows)  # each span ends where an event ends, or where one of a lower kind starts
+    start, end, lowest = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int8)
+    until = np.full(int(kind.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+    count = _find_lowest(start_ps, duration_ps, rows, kind, until, start, end, lowest)
+    for column in (start, end, lowest):
+        column.resize(count, refcheck=False)  # unlike a slice it frees the rest
+    return Spans(start, end), lowest
 
 
 @compiled
 def _find_lowest(
-    order: Array, start: Array, end: Array, kind: Array, until: Array, begins: Array, ends: Array, lowest: Array
+    start: Array, duration: Array, rows: Array, kind: Array, until: Array, begins: Array, ends: Array, lowest: Array
 ) -> Int:
     """`until` is when the last event so far of each kind ends. Returns the number of spans."""
     count = 0
-    for i in range(order.size):
-        row = order[i]
-        until[kind[row]] = max(until[kind[row]], end[row])
-        following = start[order[i + 1]] if i + 1 < order.size else until.max()
-        at = start[row]
+    for i in range(rows.size):
+        at = start[rows[i]]
+        until[kind[i]] = max(until[kind[i]], at + duration[rows[i]])
+        following = start[rows[i + 1]] if i + 1 < rows.size else until.max()
         for k in range(until.size):
             if at >= following:
                 break

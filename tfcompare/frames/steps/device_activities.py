@@ -52,13 +52,19 @@ _KIND_OF_ACTIVITY[[Activity.DEVICE_WAIT, Activity.DEVICE_CONTROL]] = _WAITS, _ST
 
 
 def device_activities(space: XSpace) -> tuple[Int32, Int8]:
-    """(rows of the device events with a duration, the activity of each)."""
+    """(rows of the device events with a duration, the activity of each), by start."""
     kind = device_kind(space)
     if kind == "CPU":
         return np.zeros(0, np.int32), np.zeros(0, np.int8)
     rows, activity = _on_tpu(space) if kind == "TPU" else _on_gpu(space)
     took_time = np.flatnonzero(space.events.duration_ps.take(rows) > 0)
-    return rows.take(took_time), activity.take(took_time)
+    return by_start(space, rows.take(took_time), activity.take(took_time))
+
+
+def by_start(space: XSpace, rows: Int32, activity: Int8) -> tuple[Int32, Int8]:
+    """These events and their activities in the order in which they start."""
+    order = np.argsort(space.events.start_ps.take(rows), kind="stable")
+    return rows.take(order), activity.take(order)
 
 
 def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
@@ -138,8 +144,7 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
             own = order[first[plane.index] : first[plane.index + 1]]
-            begin = events.start_ps.take(rows.take(own))
-            spans, found = lowest_kinds(begin, begin + events.duration_ps.take(rows.take(own)), kind.take(own))
+            spans, found = lowest_kinds(events.start_ps, events.duration_ps, rows.take(own), kind.take(own))
             busy_ps = (spans.end_ps - spans.start_ps)[(found == _BUSY) | (found == _STANDS_AROUND)].sum()
             ran = np.append(rows.take(own)[kind.take(own) != _WAITS], of_device)
             begin = events.start_ps.take(ran)

@@ -17,7 +17,7 @@ from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import AROUND, OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans, lowest_kinds
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
-from tfcompare.frames.steps.device_activities import device_activities
+from tfcompare.frames.steps.device_activities import by_start, device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
@@ -142,11 +142,9 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
     else:
         may_explain &= np.isin(host_activity, COUNTED_BY_NAME)
     explaining = np.flatnonzero(may_explain)
-    rows, activity = np.append(rows, calls), np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8))
-    in_time = np.argsort(space.events.start_ps.take(rows), kind="stable")  # what follows is faster
+    activity = np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8))
     return Activities(
-        rows.take(in_time),
-        activity.take(in_time),
+        *by_start(space, np.append(rows, calls), activity),
         on_host.take(explaining),
         host_activity.take(explaining),
     )
@@ -173,10 +171,9 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
     segment covers is not assigned.
     """
     out = np.zeros((len(steps.number), len(Activity)), np.int64)
+    times = space.events.start_ps, space.events.duration_ps
+    busy, activity = lowest_kinds(*times, activities.rows, activities.activity)
     shares = _Shares(segments, steps)
-    start = space.events.start_ps.take(activities.rows)
-    end = start + space.events.duration_ps.take(activities.rows)
-    busy, activity = lowest_kinds(start, end, activities.activity)
     for which in lookup.used(activity, len(Activity)):
         of_one = busy.take(np.flatnonzero(activity == which))
         out[:, which] = of_one.covered_between(steps.start_ps, steps.end_ps)
@@ -288,7 +285,8 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
         asked, agreed = agreements_in_steps(space, steps)
         start, end = np.append(start, asked), np.append(end, agreed)
         activity = np.append(activity, np.full(len(asked), Activity.HOST_COLLECTIVE, np.int8))
-    spans, activity = lowest_kinds(start, end, activity)
+    order = np.argsort(start, kind="stable").astype(np.int32)
+    spans, activity = lowest_kinds(start, end - start, order, activity.take(order))
     step = np.searchsorted(origin, spans.start_ps, side="right") - 1
     shift = (origin - steps.start_ps)[step]
     begin, end = (at - shift for at in (spans.start_ps, spans.end_ps))
