@@ -165,7 +165,7 @@ def count_started(line: Array, start: Array, lines: Array, times: Array) -> Arra
 
     Events are sorted by line and start.
     """
-    out = np.empty(len(times), np.int64)
+    out = np.empty(len(times), np.int32)
     _count_started(line, start, lines, times, out)
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow.compute as pc
@@ -166,12 +166,13 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
 
 
 def clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
-    """The segments, which have a step and an activity, clipped to their steps, without those that are in none."""
-    start = np.maximum(segments.start_ps, steps.start_ps.take(segments.step))
-    end = np.minimum(segments.end_ps, steps.end_ps.take(segments.step))
+    """The segments, which have a step and an activity, clipped to their steps in place, without those that are in
+    none."""
+    start, end = segments.start_ps, segments.end_ps
+    np.maximum(start, steps.start_ps.take(segments.step), out=start)
+    np.minimum(end, steps.end_ps.take(segments.step), out=end)
     inside = np.flatnonzero(end > start)
-    clipped = replace(segments, start_ps=start, end_ps=end)
-    return clipped if len(inside) == len(start) else clipped.take(inside)
+    return segments if len(inside) == len(start) else segments.take(inside)
 
 
 def concat(several: Sequence[OpSegments]) -> OpSegments:

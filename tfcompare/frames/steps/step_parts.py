@@ -275,18 +275,8 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
     Each event is clipped to its own step. Steps may overlap, so they are placed one after another on a separate
     timeline.
     """
-    rows, origin = activities.host_rows, steps.origin_ps
-    times = space.events.start_ps, space.events.duration_ps
-    of_steps = steps.of_event, steps.start_ps, steps.end_ps, origin
-    start, end, activity = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows), np.int8)
-    count = _cut_to_steps(rows, activities.host_activity, times, of_steps, start, end, activity)
-    start, end, activity = start[:count], end[:count], activity[:count]
-    if (activity == Activity.HOST_COLLECTIVE).any():
-        asked, agreed = agreements_in_steps(space, steps)
-        start, end = np.append(start, asked), np.append(end, agreed)
-        activity = np.append(activity, np.full(len(asked), Activity.HOST_COLLECTIVE, np.int8))
-    order = np.argsort(start, kind="stable").astype(np.int32)
-    spans, activity = lowest_kinds(start, end - start, order, activity.take(order))
+    origin = steps.origin_ps
+    spans, activity = _lowest_in_steps(space, steps, activities)
     step = np.searchsorted(origin, spans.start_ps, side="right") - 1
     shift = (origin - steps.start_ps)[step]
     begin, end = (at - shift for at in (spans.start_ps, spans.end_ps))
@@ -296,6 +286,21 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
         idle_ps = (end - begin).take(own)
         before = np.cumsum(idle_ps) - idle_ps - begin.take(own)
         shares.add(group, _LinkedSpans(spans.take(own), shift.take(own), before, origin - steps.start_ps, busy).before)
+
+
+def _lowest_in_steps(space: XSpace, steps: Steps, activities: Activities) -> tuple[Spans, Int8]:
+    """The result of `lowest_kinds` for host events of linked steps, on the timeline of consecutive steps."""
+    rows, times = activities.host_rows, (space.events.start_ps, space.events.duration_ps)
+    of_steps = steps.of_event, steps.start_ps, steps.end_ps, steps.origin_ps
+    start, end, activity = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows), np.int8)
+    count = _cut_to_steps(rows, activities.host_activity, times, of_steps, start, end, activity)
+    start, end, activity = start[:count], end[:count], activity[:count]
+    if (activity == Activity.HOST_COLLECTIVE).any():
+        asked, agreed = agreements_in_steps(space, steps)
+        start, end = np.append(start, asked), np.append(end, agreed)
+        activity = np.append(activity, np.full(len(asked), Activity.HOST_COLLECTIVE, np.int8))
+    order = np.argsort(start, kind="stable").astype(np.int32)
+    return lowest_kinds(start, end - start, order, activity.take(order))
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,9 +124,9 @@ def op_wall_times(
     if not steps.has_markers:
         times = np.zeros((len(steps.number), len(Activity)), np.int64)
         return WallTimes(times, empty("op_wall"), empty("op_wall_totals"), empty("annotation_wall"))
-    of_ops = op_segments(space, steps, ops, activities.of_event(space), functions)
+    segments = op_segments(space, steps, ops, activities.of_event(space), functions)
     around = annotations.segments(steps, activities, len(parts.row))
-    segments = concat([of_ops, around]) if len(around.op) else of_ops
+    segments = concat([segments, around]) if len(around.op) else segments
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)
     first, cell = combinations(segments.stage, segments.op, segments.step, step_part)

@@ -49,14 +49,14 @@ class TfDataFunctions:
     part_end_ps: Int64
     part_caller: Int64
 
-    def part_around(self, space: XSpace, rows: Int32 | Int64) -> Int64:
+    def part_around(self, space: XSpace, rows: Int32 | Int64) -> Int32:
         """The position of the function part that contains each of these events, −1 for none."""
         if not len(self.part_line):
-            return np.full(len(rows), _NONE)
+            return np.full(len(rows), _NONE, np.int32)
         line, start = space.events.line.take(rows), space.events.start_ps.take(rows)
         last = count_started(self.part_line, self.part_start_ps, line, start) - 1
         is_inside = (last >= 0) & (self.part_line.take(last) == line) & (start < self.part_end_ps.take(last))
-        return np.where(is_inside, last, _NONE)
+        return np.where(is_inside, last, np.int32(_NONE))
 
 
 def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunctions:
