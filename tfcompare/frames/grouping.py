@@ -25,7 +25,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= _MAX_DENSE_RATIO * len(code) else _numbered(code)
     return rows, code
 
 
@@ -36,6 +36,17 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
         return column - least if least else column, most - least + 1
     code, rows = _numbered(column)
     return code, len(rows)
+
+
+def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
+    """As `_numbered`, of codes from 0 to `size` − 1."""
+    first = np.full(size, -1, np.int32)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1, dtype=np.int32)  # of equal ones the last is left
+    is_first = np.zeros(len(codes), np.bool_)
+    is_first[first[first >= 0]] = True
+    rows = np.flatnonzero(is_first)
+    first[codes[rows]] = np.arange(len(rows), dtype=np.int32)
+    return first.take(codes).astype(np.int64), rows
 
 
 def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:

@@ -129,7 +129,8 @@ def op_wall_times(
     segments = concat([segments, around]) if len(around.op) else segments
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)
-    first, cell = combinations(segments.stage, segments.op, segments.step, step_part)
+    kinds = combinations(segments.stage, segments.op, step_part)[1]  # few, so that each has a cell for every step
+    first, cell = combinations(kinds, segments.step)
     wall_ps = np.bincount(cell, shares, len(first))
     counts = (wall_ps > 0) & ~steps.is_lost[segments.step[first]]
     is_around = counts & (segments.rank[first] == AROUND)
