@@ -25,7 +25,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= _MAX_DENSE_RATIO * len(code) else _numbered(code)
     return rows, code
 
 
@@ -38,16 +38,28 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     return code, len(rows)
 
 
+def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
+    """As `_numbered`, of codes from 0 to `size` − 1."""
+    first = np.full(size, -1, np.int32)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1, dtype=np.int32)  # of equal ones the last is left
+    is_first = np.zeros(len(codes), np.bool_)
+    is_first[first[first >= 0]] = True
+    rows = np.flatnonzero(is_first)
+    first[codes[rows]] = np.arange(len(rows), dtype=np.int32)
+    return first.take(codes).astype(np.int64), rows
+
+
 def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
-    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    keys = np.array(values, np.int64).view(np.uint64)  # a copy: for arrays that are read-only it is compiled once more
+    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
+    # For arrays that are read-only it would be compiled once more.
+    keys = np.require(values, np.int64, ["C", "W"]).view(np.uint64)
     factor = np.uint64(2 * lookup.SEED + 1)
     found, bits = -1, 8
     while found < 0:
         bits += 2
         found = _number(keys, factor, np.full(1 << bits, -1, np.int32), np.uint64(64 - bits), code, rows)
-    return code, rows[:found].copy()
+    return code, rows[:found].astype(np.int64)
 
 
 @compiled
@@ -79,7 +91,9 @@ def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:
         return found.astype(np.int64, copy=False), position
     is_used = np.zeros(size, np.bool_)
     is_used[keys] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
+    position = np.cumsum(is_used, dtype=np.int32).take(keys).astype(np.int64)
+    position -= 1
+    return np.flatnonzero(is_used), position
 
 
 def cells_by_step(row: Int64, step: Int32, numbers: Int64) -> tuple[Int64, Int64, Int64, Int64]:

@@ -238,8 +238,8 @@ def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, mar
     code, count = name[name >= 0], len(names)
     is_inside = are_within(line, start, duration, rows, is_annotation | (kind == _GETS_INPUT))
     among = np.flatnonzero(is_op | is_annotation | (is_function & ~is_inside))
-    at, begin, end = innermost(space, rows[among])
-    at = among[at]
+    position, begin, end = innermost(space, rows[among])
+    at = among[position]
     named = np.flatnonzero(name[at] >= 0)
     return HostAnnotations(
         kinds=[kind for kind, _ in names],

@@ -35,15 +35,16 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
 
 
 @compiled
-def _around(line: Array, start: Array, duration: Array, order: Array, stack: Array, depth: Int, row: Int) -> Int:
-    """How many of the first `depth` events on the `stack`, each within those below it, enclose the row on its line."""
-    end = start[row] + duration[row]
-    while depth > 0:
-        top = order[stack[depth - 1]]
-        if line[top] == line[row] and end <= start[top] + duration[top]:
-            break
+def _around(until: Array, depth: Int, end: Int) -> Int:
+    """How many of the first `depth` open events, each within those before it, enclose one that ends at `end`."""
+    while depth > 0 and until[depth - 1] < end:
         depth -= 1
     return depth
+
+
+def _open_events(size: int) -> tuple[Array, Array]:
+    """(positions in `order`, ends) of the events that are open while a loop goes through `order`, a stack."""
+    return np.empty(size, np.int32), np.empty(size, np.int64)
 
 
 def parents_in_time(line: Array, start: Array, duration: Array, order: Array, parent: Array) -> None:
@@ -51,18 +52,21 @@ def parents_in_time(line: Array, start: Array, duration: Array, order: Array, pa
 
     `order` is sorted as by `order_by_start`. Events that overlap only in part do not enclose each other.
     """
-    _find_parents(line, start, duration, order, np.empty(len(order), np.int32), parent)
+    _find_parents(line, start, duration, order, _open_events(len(order)), parent)
 
 
 @compiled
-def _find_parents(line: Array, start: Array, duration: Array, order: Array, stack: Array, parent: Array) -> None:
-    """`stack` holds positions in `order` of the open events."""
-    depth = 0
+def _find_parents(
+    line: Array, start: Array, duration: Array, order: Array, open_events: tuple[Array, Array], parent: Array
+) -> None:
+    stack, until = open_events
+    depth, here = 0, -1
     for i in range(order.size):
         row = order[i]
-        depth = _around(line, start, duration, order, stack, depth, row)
+        end = start[row] + duration[row]
+        depth = _around(until, depth, end) if line[row] == here else 0
         parent[row] = order[stack[depth - 1]] if depth > 0 else -1
-        stack[depth] = i
+        stack[depth], until[depth], here = i, end, line[row]
         depth += 1
 
 
@@ -70,22 +74,29 @@ def are_within(line: Array, start: Array, duration: Array, order: Array, marked:
     """Whether any `marked` event encloses each row of `order` (sorted as by `order_by_start`) on its line; `marked` has
     a flag for each of them."""
     out = np.zeros(len(order), np.bool_)
-    _find_within(line, start, duration, order, marked, np.empty(len(order), np.int32), out)
+    _find_within(line, start, duration, order, marked, _open_events(len(order)), out)
     return out
 
 
 @compiled
 def _find_within(
-    line: Array, start: Array, duration: Array, order: Array, marked: Array, stack: Array, out: Array
+    line: Array,
+    start: Array,
+    duration: Array,
+    order: Array,
+    marked: Array,
+    open_events: tuple[Array, Array],
+    out: Array,
 ) -> None:
-    """`stack` holds positions in `order` of the open events."""
-    depth = 0
+    stack, until = open_events
+    depth, here = 0, -1
     for i in range(order.size):
         row = order[i]
-        depth = _around(line, start, duration, order, stack, depth, row)
+        end = start[row] + duration[row]
+        depth = _around(until, depth, end) if line[row] == here else 0
         if depth > 0:
             out[i] = out[stack[depth - 1]] or marked[stack[depth - 1]]
-        stack[depth] = i
+        stack[depth], until[depth], here = i, end, line[row]
         depth += 1
 
 
@@ -95,28 +106,34 @@ def self_times(line: Array, start: Array, duration: Array, order: Array) -> Arra
 
     Time covered by several children counts once.
     """
-    size = len(order)
-    own, stack, covered_until = np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.int64)
-    _subtract_children(line, start, duration, order, stack, covered_until, own)
+    own, covered_until = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    _subtract_children(line, start, duration, order, _open_events(len(order)), covered_until, own)
     return own
 
 
 @compiled
 def _subtract_children(
-    line: Array, start: Array, duration: Array, order: Array, stack: Array, covered_until: Array, own: Array
+    line: Array,
+    start: Array,
+    duration: Array,
+    order: Array,
+    open_events: tuple[Array, Array],
+    covered_until: Array,
+    own: Array,
 ) -> None:
-    """`stack` holds positions in `order`; `covered_until` the end of the last child of each event on the stack."""
-    depth = 0
+    """`covered_until` is the end of the last child of each open event."""
+    stack, until = open_events
+    depth, here = 0, -1
     for i in range(order.size):
         row = order[i]
         end = start[row] + duration[row]
-        depth = _around(line, start, duration, order, stack, depth, row)
+        depth = _around(until, depth, end) if line[row] == here else 0
         if depth > 0:
             begin = max(start[row], covered_until[depth - 1])
             if end > begin:
                 own[stack[depth - 1]] -= end - begin
                 covered_until[depth - 1] = end
-        own[i], stack[depth], covered_until[depth] = duration[row], i, start[row]
+        own[i], stack[depth], until[depth], covered_until[depth], here = duration[row], i, end, start[row], line[row]
         depth += 1
 
 
@@ -148,7 +165,7 @@ def count_started(line: Array, start: Array, lines: Array, times: Array) -> Arra
 
     Events are sorted by line and start.
     """
-    out = np.empty(len(times), np.int64)
+    out = np.empty(len(times), np.int32)
     _count_started(line, start, lines, times, out)
     return out
 

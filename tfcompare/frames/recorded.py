@@ -179,7 +179,6 @@ def remark(recording: Recording, lost_steps: int, steps: int) -> str:
 def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa.Table:
     """Columns of `schema.RECORDED` for one host: what there is of its threads, then of each device. `ops` are the op
     events of the host and its devices."""
-    kernels, copied = is_kernel(space), copy_kinds(space) >= 0
     of_devices: dict[str, list[Int32]] = {plane.name: [] for plane in device_planes(space)}
     if recording.status == schema.ABSENT and not of_devices:
         of_devices[f"/device:{recording.device_type}"] = []
@@ -197,8 +196,8 @@ def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa
         rows = _together(several)
         found.append((device, schema.OPS, *_extent(space, rows)))
         if recording.device_type == "GPU":
-            found.append((device, schema.KERNELS, *_extent(space, rows[kernels[rows]])))
-            found.append((device, schema.COPIES, *_extent(space, rows[copied[rows]])))
+            found.append((device, schema.KERNELS, *_extent(space, rows[is_kernel(space)[rows]])))
+            found.append((device, schema.COPIES, *_extent(space, rows[copy_kinds(space)[rows] >= 0])))
     devices, kinds, counts, first, last = zip(*found, strict=True)
     there = schema.PARTIAL if recording.status == schema.PARTIAL else schema.WHOLE
     statuses = [schema.WHOLE if device == HOST_PLANE else there for device in devices]

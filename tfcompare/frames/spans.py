@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tfcompare.schema.arrays import Int64
+from tfcompare.schema.arrays import Int8, Int32, Int64
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 
@@ -35,16 +35,16 @@ class Spans:
         """How much of the spans lies between `start_ps[n]` and `end_ps[n]`, in picoseconds."""
         return self.covered_before(end_ps) - self.covered_before(start_ps)
 
+    def take(self, chosen: Int64) -> Spans:
+        """The spans at those positions, which are in order."""
+        return Spans(self.start_ps.take(chosen), self.end_ps.take(chosen))
+
     def union(self, start_ps: Int64, end_ps: Int64) -> Spans:
         """The union of these spans with others, given in any order."""
         new_start, new_end = np.empty_like(start_ps), np.empty_like(end_ps)
         count = _merge_neighbours(start_ps, end_ps, new_start, new_end)
-        return self.union_few(new_start[:count], new_end[:count])
-
-    def union_few(self, new_start: Int64, new_end: Int64) -> Spans:
-        """Like `union`, faster if few of the new spans touch their neighbours in the arrays; none may be empty."""
-        start = np.concatenate([self.start_ps, new_start])
-        end = np.concatenate([self.end_ps, new_end])
+        start = np.concatenate([self.start_ps, new_start[:count]])
+        end = np.concatenate([self.end_ps, new_end[:count]])
         if not len(start):
             return NO_SPANS
         order = np.argsort(start, kind="stable")
@@ -55,6 +55,42 @@ class Spans:
 
 
 NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def lowest_kinds(start_ps: Int64, duration_ps: Int64, rows: Int32, kind: Int8) -> tuple[Spans, Int8]:
+    """(the spans in which any of the events `rows` runs, the lowest kind of those that run in each): neighbours that
+    touch have different kinds. `rows` are sorted by start; `kind` is that of each, and not negative."""
+    limit = 2 * len(rows)  # each span ends where an event ends, or where one of a lower kind starts
+    start, end, lowest = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int8)
+    until = np.full(int(kind.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+    count = _find_lowest(start_ps, duration_ps, rows, kind, until, start, end, lowest)
+    for column in (start, end, lowest):
+        column.resize(count, refcheck=False)  # unlike a slice it frees the rest
+    return Spans(start, end), lowest
+
+
+@compiled
+def _find_lowest(
+    start: Array, duration: Array, rows: Array, kind: Array, until: Array, begins: Array, ends: Array, lowest: Array
+) -> Int:
+    """`until` is when the last event so far of each kind ends. Returns the number of spans."""
+    count = 0
+    for i in range(rows.size):
+        at = start[rows[i]]
+        until[kind[i]] = max(until[kind[i]], at + duration[rows[i]])
+        following = start[rows[i + 1]] if i + 1 < rows.size else until.max()
+        for k in range(until.size):
+            if at >= following:
+                break
+            stop = min(until[k], following)
+            if stop > at:
+                if count and lowest[count - 1] == k and ends[count - 1] == at:
+                    ends[count - 1] = stop
+                else:
+                    begins[count], ends[count], lowest[count] = at, stop, k
+                    count += 1
+                at = stop
+    return count
 
 
 @compiled

@@ -14,8 +14,8 @@ from tfcompare.frames.grouping import distinct
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.ops.launches import Launches, launches
-from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, parse_op
+from tfcompare.frames.ops.launches import Launches, launched_on_devices, launches
+from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -77,9 +77,9 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
     parts: dict[str, int] = {}
     ops: list[Op] = []
     out = np.full(len(space.metadata_names), -1, np.int32)
+    named = named_ops(space)
     for row in np.flatnonzero(space.has_events).tolist():
-        full_name = space.metadata_names[row]
-        op = parse_op(full_name) or eager_op(full_name)
+        op = named[row] or eager_op(space.metadata_names[row])
         if op is None:
             continue
         if op.name not in parts:
@@ -158,21 +158,17 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     if not used:
         return []
     rows = [events_of_lines(space, [i for i in plane.lines if recorded[i]]) for plane in used]
-    every = np.concatenate(rows)
-    launch, launched = launches(space, every)
-    launch_of_event = np.full(len(space.events), -1, np.int64)
-    launch_of_event[every] = np.where(launched.in_file[launch], launch, -1)
+    launch, launched = launched_on_devices(space)
     return [
-        _ops_on_plane(space, plane, of_plane, launch_of_event, launched, step, is_eager)
+        _ops_on_plane(space, plane, of_plane, launch, launched, step, is_eager)
         for plane, of_plane in zip(used, rows, strict=True)
     ]
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, every: Int32, launch: Int64, launched: Launches, step: Int32, is_eager: Bools
+    space: XSpace, plane: Plane, every: Int32, launch: Int32, launched: Launches, step: Int32, is_eager: Bools
 ) -> OpEvents:
-    rows = every[launch[every] >= 0]
-    events = space.events
+    events, rows = space.events, every[launched.in_file[launch[every]]]
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import once_per_space
 
 KERNEL_DETAILS = "kernel_details"
 _DECLARED = r"(?i)^(?:[^<(]|\(anonymous namespace\))*"
@@ -43,6 +44,7 @@ class KernelDetails(NamedTuple):
     shared_memory_bytes: int | None
 
 
+@once_per_space
 def is_kernel(space: XSpace) -> npt.NDArray[np.bool_]:
     """Whether each event has launch details, which copies and memory sets lack."""
     details = space.strings(KERNEL_DETAILS)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import any_of, cells_by_step, combinations, largest, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, is_kernel, parse_kernel_details
-from tfcompare.frames.ops.launches import launches
+from tfcompare.frames.ops.launches import launched_on_devices
 from tfcompare.frames.planes import device_rows
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -115,9 +115,9 @@ def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int
     """(the key of each row of the table, its flags by column, the row of each event)."""
     size, metadata = len(space.events), space.events.metadata[rows]
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
-    launch, launched = launches(space, rows)
+    launch, launched = launched_on_devices(space)
+    columns = (metadata, launch[rows], details.spread(size)[rows], equations.spread(size)[rows])
     op_names = np.where(launched.has_op, launched.names, launched.xla_names).tolist()
-    columns = (metadata, launch, details.spread(size)[rows], equations.spread(size)[rows])
     firsts, combination = combinations(*columns)
     parsed = [parse_kernel_details(label) for label in details.labels]
     vendors = [str(plane.stats.get(_VENDOR, "")) for plane in space.planes]

@@ -10,8 +10,10 @@ import numpy as np
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
+from tfcompare.frames.planes import device_rows
 from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import once_per_space
 
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("tf_op", *_ANNOTATIONS, "name")
@@ -45,6 +47,14 @@ class Launches:
         self.names[at], self.types[at] = [op.name for op in named], [op.type for op in named]
         self.parts[at] = self.names[at] + "/" + events
         self.has_op[at] = True
+
+
+@once_per_space
+def launched_on_devices(space: XSpace) -> tuple[Int32, Launches]:
+    """(for each event on a recorded line of a device, the index of what launched it, −1 for others; the launches)."""
+    out, rows = np.full(len(space.events), -1, np.int32), device_rows(space)
+    out[rows], launched = launches(space, rows)
+    return out, launched
 
 
 def launches(space: XSpace, rows: Int32) -> tuple[Int64, Launches]:

@@ -4,7 +4,11 @@ name")."""
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
+
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import once_per_space
 
 _TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")
 _TF_TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*")
@@ -40,6 +44,14 @@ def eager_op(full_name: str) -> Op | None:
     if kind == full_name or kind in _INPUT_TYPES or not _TF_TYPE.fullmatch(kind):
         return None
     return Op(full_name, kind)
+
+
+@once_per_space
+def named_ops(space: XSpace) -> list[Op | None]:
+    """The op in the name of each event metadata entry; None if it is no op's, or the entry has no events."""
+    op_of = cache(parse_op)  # planes have their own entries for the same names
+    used = zip(space.metadata_names.tolist(), space.has_events.tolist(), strict=True)
+    return [op_of(name) if has_events else None for name, has_events in used]
 
 
 def parse_op(full_name: str) -> Op | None:

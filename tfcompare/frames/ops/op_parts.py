@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
 from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.xspace import lookup
 
 NO_STEP = -1
 
@@ -74,12 +77,13 @@ class OpEvents:
 @dataclass(frozen=True, eq=False)
 class _PlaneCells:
     """The cells of one plane: `part` is a position in `used`, the parts that have events; `step` the position of the
-    step + 1, 0 outside all steps."""
+    step + 1, 0 outside all steps; `earliest` and `latest` are those of each part in `used`, as in `OpParts`."""
 
     used: Int64
-    part: Int64
+    part: Int32
     step: Int64
-    begin_ps: Int64
+    earliest: Int64
+    latest: Int64
     occurrences: Int64
     total_time_ps: Int64
     self_time_ps: Int64
@@ -93,23 +97,22 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     planes = [_cells_of(plane, len(step_numbers) + 1) for plane in ops]
     counts = [len(plane.used) for plane in planes]
     first, count = np.cumsum([0, *counts[:-1]]), sum(counts)
-    part = np.concatenate([plane.part + n for plane, n in zip(planes, first, strict=True)])
-    step = np.concatenate([plane.step for plane in planes])
-    summed = {name: np.concatenate([getattr(plane, name) for plane in planes]) for name in SUMMED}
-    is_eager = np.concatenate([plane.is_eager for plane in planes])
-    places = [_order_in_step(plane.part, plane.step, plane.begin_ps) for plane in planes]
-    earliest, latest = (np.concatenate(several) for several in zip(*places, strict=True))
+    for plane, n in zip(planes, first, strict=True):
+        plane.part[:] += n
+    names = ("part", "step", "earliest", "latest", "is_eager", *SUMMED)
+    columns = {name: _together([getattr(plane, name) for plane in planes]) for name in names}
+    part, is_eager, summed = columns["part"], columns["is_eager"], {name: columns[name] for name in SUMMED}
     texts = pa.Table.from_batches([plane.parts.take(cells.used) for plane, cells in zip(ops, planes, strict=True)])
     plane_of_part = np.repeat(np.arange(len(ops)), counts)
     parts = {
         "device": pa.array([plane.device for plane in ops]).take(plane_of_part),
         "host_or_device": pa.array([plane.host_or_device for plane in ops]).take(plane_of_part),
         **{name: texts[name].combine_chunks() for name in ("op_type", "op_name", "part")},
-        "earliest": earliest,
-        "latest": latest,
+        "earliest": columns["earliest"],
+        "latest": columns["latest"],
         "shapes": "",
     }
-    cells = {"part": part, "step": np.append(NO_STEP, step_numbers)[step], **summed, "is_eager": is_eager}
+    cells = {"part": part, "step": np.append(NO_STEP, step_numbers)[columns["step"]], **summed, "is_eager": is_eager}
     totals = {
         "part": np.arange(count),
         "step": np.full(count, NO_STEP),
@@ -122,6 +125,10 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     return OpParts(host_table("op_parts", parts), host_table("op_cells", cells), host_table("op_totals", totals), row)
 
 
+def _together(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+
+
 def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
     """The cells of one plane; `width` is the number of steps + 1."""
     key = ops.part.astype(np.int64)  # part and step as one number, computed in place to save memory
@@ -132,11 +139,13 @@ def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
     del key
     part_of_cell, step = np.divmod(cells, width)
     used, part = distinct(part_of_cell, len(ops.parts))
+    earliest, latest = _order_in_step(part, step, -largest(code, -ops.start_ps, len(cells)))
     return _PlaneCells(
         used=used,
-        part=part,
+        part=part.astype(np.int32),
         step=step,
-        begin_ps=-largest(code, -ops.start_ps, len(cells)),
+        earliest=earliest,
+        latest=latest,
         occurrences=sums(code, op_occurrences(ops.parts, ops.part, ops.executions), len(cells)),
         total_time_ps=sums(code, ops.total_ps, len(cells)),
         self_time_ps=sums(code, ops.self_ps, len(cells)),
@@ -149,11 +158,10 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
 
     Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
     """
-    order = np.lexsort((begin, step))
-    of_step = step[order]
-    first = np.searchsorted(of_step, np.arange(step.max(initial=0) + 1))
+    in_time = np.argsort(begin, kind="stable")
+    first, order = lookup.grouped(step.take(in_time), int(step.max(initial=0)) + 1)
     place = np.empty(len(step), np.int64)
-    place[order] = np.arange(len(step)) - first[of_step]
+    place[in_time.take(order)] = np.arange(len(step)) - np.repeat(first[:-1], np.diff(first))
     is_outside = (step == 0) & step.any()
     parts = np.flatnonzero(np.diff(part, prepend=-1))
     latest = np.maximum.reduceat(np.where(is_outside, -1, place), parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow.compute as pc
@@ -44,7 +44,7 @@ class OpSegments:
     rank: Int8
     stage: Int32
 
-    def take(self, chosen: Int64) -> OpSegments:
+    def take(self, chosen: Int32 | Int64) -> OpSegments:
         """The segments at those positions."""
         return OpSegments(*(getattr(self, f.name).take(chosen) for f in fields(self)))
 
@@ -79,10 +79,12 @@ def op_segments(
 def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
     at, start, end = innermost(space, ops.rows)
     row = ops.rows.take(at)
+    chosen = np.flatnonzero((steps.of_event.take(row) >= 0) & (activity.take(row) != NONE))
+    at, row = at.take(chosen), row.take(chosen)
     segments = OpSegments(
-        op=ops.part.astype(np.int32).take(at),
-        start_ps=start,
-        end_ps=end,
+        op=ops.part.take(at).astype(np.int32, copy=False),
+        start_ps=start.take(chosen),
+        end_ps=end.take(chosen),
         step=steps.of_event.take(row),
         activity=activity.take(row),
         rank=np.full(len(at), WORKING, np.int8),
@@ -101,7 +103,7 @@ def _host_segments(
     calls = functions.calls[op_of_event[functions.calls] >= 0]
     rows, events = ops.rows, space.events
     if len(calls):
-        rows = np.sort(np.concatenate([rows, calls]).astype(np.int32))  # file order is line by line
+        rows = np.sort(np.append(rows, calls.astype(np.int32)), kind="stable")  # file order is line by line
         order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     at, start, end = innermost(space, rows)
     row = rows.take(at)
@@ -124,7 +126,7 @@ def _host_segments(
         stage=np.where(is_iterator, np.int32(-1), op_of_event.take(caller)),
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
-    others = segments.take(np.flatnonzero(~is_input))
+    others = segments.take(np.flatnonzero(~is_input & (segments.step >= 0) & (own != NONE)))
     return [clip_to_steps(others, steps), clip_to_steps(of_input, steps)]
 
 
@@ -164,12 +166,13 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
 
 
 def clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
-    """The segments clipped to their steps, without those that explain no time."""
-    start = np.maximum(segments.start_ps, steps.start_ps.take(segments.step))
-    end = np.minimum(segments.end_ps, steps.end_ps.take(segments.step))
-    inside = np.flatnonzero((segments.step >= 0) & (segments.activity != NONE) & (end > start))
-    clipped = replace(segments, start_ps=start, end_ps=end)
-    return clipped if len(inside) == len(start) else clipped.take(inside)
+    """The segments, which have a step and an activity, clipped to their steps in place, without those that are in
+    none."""
+    start, end = segments.start_ps, segments.end_ps
+    np.maximum(start, steps.start_ps.take(segments.step), out=start)
+    np.minimum(end, steps.end_ps.take(segments.step), out=end)
+    inside = np.flatnonzero(end > start)
+    return segments if len(inside) == len(start) else segments.take(inside)
 
 
 def concat(several: Sequence[OpSegments]) -> OpSegments:
@@ -179,18 +182,20 @@ def concat(several: Sequence[OpSegments]) -> OpSegments:
     return OpSegments(*(np.concatenate([getattr(s, f.name) for s in several]) for f in fields(OpSegments)))
 
 
-def innermost(space: XSpace, rows: Int32) -> tuple[Int64, Int64, Int64]:
+def innermost(space: XSpace, rows: Int32) -> tuple[Int32, Int64, Int64]:
     """(position in `rows`, start, end) of each stretch of an event in which none of the events nested in it runs.
 
     `rows` are sorted as by `nesting.order_by_start`.
     """
     limit = 2 * len(rows)
-    at, start, end = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int64)
-    stack, since = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    at, start, end = np.empty(limit, np.int32), np.empty(limit, np.int64), np.empty(limit, np.int64)
+    stack, since = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
     events = space.events
     out = (at, start, end)
     count = _find_innermost(events.line, events.start_ps, events.duration_ps, rows, stack, since, out)
-    return at[:count], start[:count], end[:count]
+    for column in out:
+        column.resize(count, refcheck=False)  # unlike a slice it frees the rest
+    return out
 
 
 @compiled

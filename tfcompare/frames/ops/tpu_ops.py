@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -108,12 +109,13 @@ def _parts(space: XSpace) -> tuple[Int64, pa.RecordBatch]:
     symbol[symbols[0]], known[1, symbols[0]] = symbols[1], symbols[1] != 0
     tf_op = space.metadata_strings("tf_op")
     code = tf_op.spread(size)
+    op_of = cache(parse_op)  # each core has its own entries for the same ops
     codes: dict[tuple[str, str, str, str], int] = {}
     out = np.full(size, -1, np.int64)
     for row in np.flatnonzero(known.all(axis=0)).tolist():
         name = str(space.metadata_display_names[row] or space.metadata_names[row])
         full_name = tf_op.labels[code[row]] if code[row] >= 0 else ""
-        op = (parse_op(full_name) if full_name else None) or Op(name, UNKNOWN)
+        op = (op_of(full_name) if full_name else None) or Op(name, UNKNOWN)
         key = (op.type, op.name, f"{program[row]}/{symbol[row]}", str(program[row]))
         out[row] = codes.setdefault(key, len(codes))
     texts = zip(*codes, strict=True) if codes else [()] * len(PART_TEXTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,13 @@ from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL,
 from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, hlo_precision, kernel_precisions
 from tfcompare.frames.ops.tpu_ops import OP_LINES
 from tfcompare.frames.planes import device_kind, device_planes, device_rows, events_of_lines
-from tfcompare.frames.spans import NO_SPANS
+from tfcompare.frames.spans import lowest_kinds
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_spans import device_events
 from tfcompare.schema import kernels
-from tfcompare.schema.arrays import Floats, Int8, Int32
+from tfcompare.schema.arrays import Floats, Int8, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
+from tfcompare.xspace.space import StringStat
 
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|(async-)?collective-\w+)")
 _DONE = re.compile(r"[a-z][a-z -]*-done(?![\w-])")
@@ -44,16 +46,25 @@ _ACTIVITY_OF_COPY = {
 }
 _ACTIVITY_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int8)
 _ACTIVITY_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
+_BUSY, _WAITS, _STANDS_AROUND, _OFF = np.arange(4, dtype=np.int8)  # a loop is not busy while it waits
+_KIND_OF_ACTIVITY = np.full(len(Activity), _BUSY)
+_KIND_OF_ACTIVITY[[Activity.DEVICE_WAIT, Activity.DEVICE_CONTROL]] = _WAITS, _STANDS_AROUND
 
 
 def device_activities(space: XSpace) -> tuple[Int32, Int8]:
-    """(rows of the device events with a duration, the activity of each)."""
+    """(rows of the device events with a duration, the activity of each), by start."""
     kind = device_kind(space)
     if kind == "CPU":
         return np.zeros(0, np.int32), np.zeros(0, np.int8)
     rows, activity = _on_tpu(space) if kind == "TPU" else _on_gpu(space)
     took_time = np.flatnonzero(space.events.duration_ps.take(rows) > 0)
-    return rows.take(took_time), activity.take(took_time)
+    return by_start(space, rows.take(took_time), activity.take(took_time))
+
+
+def by_start(space: XSpace, rows: Int32, activity: Int8) -> tuple[Int32, Int8]:
+    """These events and their activities in the order in which they start."""
+    order = np.argsort(space.events.start_ps.take(rows), kind="stable")
+    return rows.take(order), activity.take(order)
 
 
 def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
@@ -77,25 +88,28 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
     ops = events_of_lines(space, [i for i in on_lines if space.lines.name[i] in OP_LINES])
     rows = np.append(ops, traced[np.isin(metadata, waits)])  # and the waits that are no instructions
-    category = space.metadata_strings("hlo_category")
-    code = category.spread(len(space.metadata_names))
-    shape = space.metadata_strings("shape_with_layout")
-    shape_code = shape.spread(len(space.metadata_names))
-    of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int8)
+    size = len(space.metadata_names)
+    category, made = space.metadata_strings("hlo_category"), space.metadata_strings("shape_with_layout")
+    of_metadata = np.full(size, Activity.DEVICE_COMPUTE, np.int8)
     metadata = space.events.metadata.take(rows)
-    for row in lookup.used(metadata, len(of_metadata)).tolist():
-        recorded = category.labels[code[row]] if code[row] >= 0 else ""
-        name = str(space.metadata_names[row])
-        of_metadata[row] = _instruction_activity(recorded, name.lstrip("%"))
-        if of_metadata[row] == Activity.DEVICE_COMPUTE:
-            made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
-            of_metadata[row] = _ACTIVITY_OF_PRECISION[hlo_precision(f"{name} {made}")]
+    used = lookup.used(metadata, size)
+    texts = zip(*(_texts(of, size, used) for of in (category, made)), space.metadata_names[used].tolist(), strict=True)
+    activity = cache(_instruction_activity)  # each core has its own entries for the same instructions
+    of_metadata[used] = [activity(*each) for each in texts]
     return rows, of_metadata.take(metadata)
 
 
-def _instruction_activity(category: str, name: str) -> int:
-    """The activity of an HLO instruction, from its category, else its name. What awaits a collective is one: so
-    collectives are the time that nothing hides of them, whether they are asynchronous or not."""
+def _texts(stat: StringStat, size: int, entries: Int64) -> list[str]:
+    """The text of these of `size` entries, empty for none."""
+    labels = [*stat.labels, ""]
+    return [labels[code] for code in stat.spread(size)[entries].tolist()]
+
+
+def _instruction_activity(category: str, made: str, instruction: str) -> int:
+    """The activity of an HLO instruction, from its category, else its name, and from the types of its operands and of
+    what it `made`. What awaits a collective is one: so collectives are the time that nothing hides of them, whether
+    they are asynchronous or not."""
+    name = instruction.lstrip("%")
     kind = category or name
     if kind.startswith("infeed"):
         return Activity.COPY_TO_DEVICE
@@ -107,7 +121,9 @@ def _instruction_activity(category: str, name: str) -> int:
         return Activity.DEVICE_WAIT
     if _TRANSFER.match(kind):
         return Activity.COPY_BETWEEN_DEVICES
-    return Activity.DEVICE_CONTROL if _CONTROL.match(kind) else Activity.DEVICE_COMPUTE
+    if _CONTROL.match(kind):
+        return Activity.DEVICE_CONTROL
+    return int(_ACTIVITY_OF_PRECISION[hlo_precision(f"{instruction} {made}")])
 
 
 def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
@@ -115,25 +131,23 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
 
     `rows` and `activity` are the result of `device_activities`, and may have calls of the host in addition.
     """
-    plane_of_row = space.planes_of(rows)
-    is_busy = ~np.isin(activity, _COPIES_OF_HOST)
+    is_off_duty = np.isin(activity, _COPIES_OF_HOST)
     if device_kind(space) == "TPU":
         category = space.metadata_strings("hlo_category")
         of_entry = category.spread(len(space.metadata_names))  # −1, the last flag, without a category
-        is_on_duty = np.array([label not in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
-        is_busy = is_on_duty[of_entry[space.events.metadata[rows]]] & (activity != Activity.DEVICE_WAIT)
-    is_wait, is_around = activity == Activity.DEVICE_WAIT, activity == Activity.DEVICE_CONTROL
-    starts, out = space.events.start_ps, []
+        off_duty = np.array([label in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
+        is_off_duty = off_duty.take(of_entry).take(space.events.metadata.take(rows))
+    kind = _KIND_OF_ACTIVITY.take(activity)
+    kind[is_off_duty & (kind != _WAITS)] = _OFF
+    events, out = space.events, []
+    first, order = lookup.grouped(space.planes_of(rows), len(space.planes))
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
-            is_own = plane_of_row == plane.index
-            every = np.append(rows[is_own & ~is_wait], of_device)
-            ends = starts[every] + space.events.duration_ps[every]
-            spans, covered = NO_SPANS, []
-            for some in (is_busy & ~is_around, is_wait, is_busy & is_around):  # a loop is not busy while it waits
-                chosen = rows[is_own & some]
-                spans = spans.union(starts[chosen], starts[chosen] + space.events.duration_ps[chosen])
-                covered.append((spans.end_ps - spans.start_ps).sum())
-            busy, with_waits, in_all = covered
-            out.append((busy + in_all - with_waits, np.ptp(np.append(starts[every], ends)) if len(every) else 0))
+            own = order[first[plane.index] : first[plane.index + 1]]
+            spans, found = lowest_kinds(events.start_ps, events.duration_ps, rows.take(own), kind.take(own))
+            busy_ps = (spans.end_ps - spans.start_ps)[(found == _BUSY) | (found == _STANDS_AROUND)].sum()
+            ran = np.append(rows.take(own)[kind.take(own) != _WAITS], of_device)
+            begin = events.start_ps.take(ran)
+            end = begin + events.duration_ps.take(ran)
+            out.append((busy_ps, end.max() - begin.min() if len(ran) else 0))
     return np.array(out, np.float64).reshape(-1, 2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.nesting import count_started, order_by_start, parents_in_time
-from tfcompare.frames.ops.op_names import DATASET, parse_op
+from tfcompare.frames.ops.op_names import DATASET, Op, named_ops
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.activities import NONE, Activity
@@ -45,8 +45,9 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
     has_device = device_kind(space) != "CPU"
     metadata = space.events.metadata.take(rows)
     of_name = np.full(len(space.metadata_names), NONE, np.int8)
+    named = named_ops(space)
     for row in lookup.used(metadata, len(of_name)).tolist():
-        of_name[row] = _activity_of_name(str(space.metadata_names[row]), has_device)
+        of_name[row] = _activity_of_name(space.metadata_names[row], named[row], has_device)
     out = of_name.take(metadata)
     out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT
     if has_device:
@@ -80,11 +81,11 @@ def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
     return np.flatnonzero(chosen).astype(np.int32)
 
 
-def _activity_of_name(name: str, has_device: bool) -> int:
-    """The activity that the event's name implies. Launching differs from computing only if there is a device."""
+def _activity_of_name(name: str, op: Op | None, has_device: bool) -> int:
+    """The activity that the event's name, or the op in it, implies. Launching differs from computing only if there is a
+    device."""
     if name.startswith(_NO_ACTIVITY):
         return NONE
-    op = parse_op(name)
     op_type = op.type if op else ""
     if op_type.startswith("InfeedEnqueue") or op_type.lower().startswith("memcpyhtod"):
         return Activity.ENQUEUE_INPUT

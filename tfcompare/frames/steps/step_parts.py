@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 
 import numpy as np
 
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import AROUND, OpSegments
-from tfcompare.frames.spans import NO_SPANS, Spans
+from tfcompare.frames.spans import NO_SPANS, Spans, lowest_kinds
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
-from tfcompare.frames.steps.device_activities import device_activities
+from tfcompare.frames.steps.device_activities import by_start, device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
@@ -31,6 +30,7 @@ _Arrays = tuple[Array, ...]
 _IDLE, _OTHER = "idle_us", "other_us"
 _ROWS_AT_ONCE = 1 << 18
 _RANKS = int(AROUND) + 1
+_BY_TIME = len(COUNTED_BY_TIME)
 _PART_OF = {
     Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
     Activity.THIRTY_TWO_BIT_COMPUTE: "device_compute_us",
@@ -98,7 +98,8 @@ def compute_precisions(times: Int64) -> dict[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Activities:
-    """Events that may explain step time: `rows` are device events and launch calls, `host_rows` other host events.
+    """Events that may explain step time: `rows` are device events and launch calls by start, `host_rows` other host
+    events.
 
     `activity` and `host_activity` are the activity of each. Host events may explain only their own step.
     """
@@ -141,9 +142,9 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
     else:
         may_explain &= np.isin(host_activity, COUNTED_BY_NAME)
     explaining = np.flatnonzero(may_explain)
+    activity = np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8))
     return Activities(
-        np.append(rows, calls),
-        np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8)),
+        *by_start(space, np.append(rows, calls), activity),
         on_host.take(explaining),
         host_activity.take(explaining),
     )
@@ -153,12 +154,13 @@ def idle_times(space: XSpace, steps: Steps, activities: Activities, ops: Sequenc
     """The time of each step in which nothing of `activities` runs, and none of `ops`, of whatever step, in
     picoseconds."""
     events, busy = space.events, NO_SPANS
-    on_host = activities.host_rows[activities.host_activity != NONE]
-    every: list[Int32] = [activities.rows, on_host, *(plane.rows for plane in ops)]
-    for rows in every:
-        for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
-            start = events.start_ps.take(some)
-            busy = busy.union(start, start + events.duration_ps.take(some))
+    runs = activities.of_event(space) != NONE
+    for plane in ops:
+        runs[plane.rows] = True
+    rows = np.flatnonzero(runs)  # line by line, so that most touch their neighbours
+    for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
+        start = events.start_ps.take(some)
+        busy = busy.union(start, start + events.duration_ps.take(some))
     return steps.end_ps - steps.start_ps - busy.covered_between(steps.start_ps, steps.end_ps)
 
 
@@ -168,28 +170,21 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
     At each instant, the time of a part is shared equally among the running segments of that step and part. Time that no
     segment covers is not assigned.
     """
-    events = space.events
     out = np.zeros((len(steps.number), len(Activity)), np.int64)
+    times = space.events.start_ps, space.events.duration_ps
+    busy, activity = lowest_kinds(*times, activities.rows, activities.activity)
     shares = _Shares(segments, steps)
-    busy, before = NO_SPANS, np.zeros(len(steps.number), np.int64)
-    present = [which for which in COUNTED_BY_TIME if (activities.activity == which).any()]
-    for group, several in groupby(present, _GROUP_OF.__getitem__):
-        before_group = busy
-        for which in several:
-            own = activities.rows.take(np.flatnonzero(activities.activity == which))
-            for some in np.array_split(own, len(own) // _ROWS_AT_ONCE + 1):
-                start = events.start_ps.take(some)
-                busy = busy.union(start, start + events.duration_ps.take(some))
-            covered = busy.covered_between(steps.start_ps, steps.end_ps)
-            out[:, which], before = covered - before, covered
-        shares.add(int(group), partial(_newly_covered, before_group, busy))
+    for which in lookup.used(activity, len(Activity)):
+        of_one = busy.take(np.flatnonzero(activity == which))
+        out[:, which] = of_one.covered_between(steps.start_ps, steps.end_ps)
+    for group, own in shares.of_groups(activity):
+        shares.add(group, partial(_covered_before, busy.take(own)))
     _add_linked(space, steps, activities, busy, out, shares)
     return out, shares.segment_times()
 
 
-def _newly_covered(less: Spans, more: Spans, times_ps: Int64, _: Int32) -> Int64:
-    """How much of `more`, but not of `less`, lies before each of these times."""
-    return more.covered_before(times_ps) - less.covered_before(times_ps)
+def _covered_before(spans: Spans, times_ps: Int64, _: Int32) -> Int64:
+    return spans.covered_before(times_ps)
 
 
 class _Shares:
@@ -207,6 +202,13 @@ class _Shares:
         self._first, self._order = lookup.grouped(place, self._groups * len(steps.number))
         self._shift = steps.origin_ps - steps.start_ps
         self._measure = np.zeros((2, len(place)))
+
+    def of_groups(self, activity: Int8) -> Iterator[tuple[int, Int64]]:
+        """(each group of which there are segments, the positions of activities of that group)."""
+        first = self._first[:: max(len(self._shift), 1)]
+        for group in np.flatnonzero(np.diff(first)).tolist():
+            if len(own := np.flatnonzero(_GROUP_OF[activity] == group)):
+                yield group, own
 
     def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
         """Add time explained by activities of a group: `before` returns how much of it lies before times in steps."""
@@ -273,72 +275,70 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
     Each event is clipped to its own step. Steps may overlap, so they are placed one after another on a separate
     timeline.
     """
-    rows, activity, origin = activities.host_rows, activities.host_activity, steps.origin_ps
-    times = space.events.start_ps, space.events.duration_ps
-    of_steps = steps.of_event, steps.start_ps, steps.end_ps, origin
-    linked = _LinkedSpans(NO_SPANS, steps, origin, busy)
-    before = np.zeros(len(origin), np.int64)
-    start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    present = [which for which in tuple(Activity)[len(COUNTED_BY_TIME) :] if (activity == which).any()]
-    for group, several in groupby(present, _GROUP_OF.__getitem__):
-        before_group = linked
-        for which in several:
-            count = _cut_to_steps(rows, activity, int(which), times, of_steps, start, end)
-            if count:
-                spans = linked.spans.union_few(start[:count], end[:count])
-                if which == Activity.HOST_COLLECTIVE:
-                    spans = spans.union_few(*agreements_in_steps(space, steps))
-                linked = _LinkedSpans(spans, steps, origin, busy)
-                bounds = np.searchsorted(spans.start_ps, np.append(origin, np.iinfo(np.int64).max))
-                covered = np.diff(linked.total_ps[bounds])  # of each step
-                out[:, which], before = covered - before, covered
-        if linked is not before_group:
-            shares.add(int(group), partial(_newly_linked, before_group, linked))
+    origin = steps.origin_ps
+    spans, activity = _lowest_in_steps(space, steps, activities)
+    step = np.searchsorted(origin, spans.start_ps, side="right") - 1
+    shift = (origin - steps.start_ps)[step]
+    begin, end = (at - shift for at in (spans.start_ps, spans.end_ps))
+    begin, end = (at - busy.covered_before(at) for at in (begin, end))
+    np.add.at(out, (step, activity), end - begin)
+    for group, own in shares.of_groups(activity):
+        idle_ps = (end - begin).take(own)
+        before = np.cumsum(idle_ps) - idle_ps - begin.take(own)
+        shares.add(group, _LinkedSpans(spans.take(own), shift.take(own), before, origin - steps.start_ps, busy).before)
 
 
+def _lowest_in_steps(space: XSpace, steps: Steps, activities: Activities) -> tuple[Spans, Int8]:
+    """The result of `lowest_kinds` for host events of linked steps, on the timeline of consecutive steps."""
+    rows, times = activities.host_rows, (space.events.start_ps, space.events.duration_ps)
+    of_steps = steps.of_event, steps.start_ps, steps.end_ps, steps.origin_ps
+    start, end, activity = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows), np.int8)
+    count = _cut_to_steps(rows, activities.host_activity, times, of_steps, start, end, activity)
+    start, end, activity = start[:count], end[:count], activity[:count]
+    if (activity == Activity.HOST_COLLECTIVE).any():
+        asked, agreed = agreements_in_steps(space, steps)
+        start, end = np.append(start, asked), np.append(end, agreed)
+        activity = np.append(activity, np.full(len(asked), Activity.HOST_COLLECTIVE, np.int8))
+    order = np.argsort(start, kind="stable").astype(np.int32)
+    return lowest_kinds(start, end - start, order, activity.take(order))
+
+
+@dataclass(frozen=True, eq=False)
 class _LinkedSpans:
-    """Spans on a timeline of consecutive steps, and how much of them falls in time when no device is `busy`."""
+    """Spans on a timeline of consecutive steps, and how much of them falls in time when no device is `busy`.
 
-    def __init__(self, spans: Spans, steps: Steps, origin: Int64, busy: Spans) -> None:
-        self.spans, self._busy = spans, busy
-        self._shift = origin - steps.start_ps
-        step = np.searchsorted(origin, spans.start_ps, side="right") - 1
-        self._shift_of_span = self._shift[step]
-        self._begin = spans.start_ps - self._shift_of_span
-        self._end = spans.end_ps - self._shift_of_span
-        busy_before = busy.covered_before(self._begin)
-        idle = self._end - self._begin - busy.covered_before(self._end) + busy_before
-        self.total_ps = np.append(0, np.cumsum(idle))
-        """While no device is busy, how much the spans before each cover, and all of them."""
-        self._before = self.total_ps[:-1] - (self._begin - busy_before)
+    `shift_ps` is how much later each is there than when it ran, `shift_of_step_ps` that of each step; `before_ps` is
+    the idle time in the spans before each, less all idle time before it.
+    """
+
+    spans: Spans
+    shift_ps: Int64
+    before_ps: Int64
+    shift_of_step_ps: Int64
+    busy: Spans
 
     def before(self, times_ps: Int64, steps: Int32) -> Int64:
         """How much of the spans, on the timeline of consecutive steps, lies before each of these times of steps."""
-        if not len(self._begin):
-            return np.zeros(len(times_ps), np.int64)
-        shifted = times_ps + self._shift[steps]
-        started = np.searchsorted(self.spans.start_ps, shifted, side="right")
-        last = started - 1  # may be of an earlier step, which overlaps this one
-        until = np.minimum(shifted, self.spans.end_ps[last]) - self._shift_of_span[last]
-        return np.where(started > 0, self._before[last] + until - self._busy.covered_before(until), 0)
-
-
-def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int32) -> Int64:
-    return more.before(times_ps, steps) - less.before(times_ps, steps)
+        shifted = times_ps + self.shift_of_step_ps.take(steps)
+        last = np.searchsorted(self.spans.start_ps, shifted, side="right") - 1  # may be of an earlier step, below it
+        until = np.minimum(shifted, self.spans.end_ps.take(last)) - self.shift_ps.take(last)
+        return np.where(last >= 0, self.before_ps.take(last) + until - self.busy.covered_before(until), 0)
 
 
 @compiled
 def _cut_to_steps(
-    rows: Array, activity: Array, which: Int, times: _Arrays, of_steps: _Arrays, start: Array, end: Array
+    rows: Array, activity: Array, times: _Arrays, of_steps: _Arrays, start: Array, end: Array, of_span: Array
 ) -> Int:
-    """Spans of the events of one activity, clipped to their steps, on the timeline on which steps start at `origin`.
+    """Spans of the events that explain their own step alone, clipped to it, on the timeline on which steps start at
+    `origin`.
 
-    Events that are adjacent in `rows` and touch are merged, as those of one thread do. Returns the number of spans.
+    Events of one activity that are adjacent and touch are merged, as those of one thread do. Returns the number of
+    spans.
     """
     (event_start, duration), (of_event, step_start, step_end, origin) = times, of_steps
     count = np.int64(0)
     for i in range(rows.size):
-        if activity[i] != which:
+        if activity[i] < _BY_TIME:
             continue
         row = rows[i]
         step = of_event[row]
@@ -347,11 +347,12 @@ def _cut_to_steps(
         until = min(event_start[row] + duration[row], step_end[step]) + shift
         if until <= begin:
             continue
-        if count and begin <= end[count - 1] and until >= start[count - 1]:
+        is_same = count > 0 and of_span[count - 1] == activity[i]
+        if is_same and begin <= end[count - 1] and until >= start[count - 1]:
             start[count - 1] = min(begin, start[count - 1])
             end[count - 1] = max(until, end[count - 1])
         else:
-            start[count], end[count] = begin, until
+            start[count], end[count], of_span[count] = begin, until, activity[i]
             count += 1
     return count
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tfcompare.frames.hlo.compilations import TF_CALL_STAT
 from tfcompare.frames.hlo.host_instructions import host_instructions
-from tfcompare.frames.ops.op_names import parse_op
+from tfcompare.frames.ops.op_names import named_ops
 from tfcompare.frames.planes import (
     STEPS_LINE,
     chip_parts,
@@ -131,9 +131,7 @@ def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
     is_tracing = grouping.names_matching(space, _TRACING)[space.events.metadata]
     is_traced = (every == count(is_ignored)) & (count(is_tracing) > 0)
     has_programs = is_traced.any() and (
-        any(map(len, device_events(space)))
-        or len(host_instructions(space)) > 0
-        or any(parse_op(name) for name in space.metadata_names[space.has_events].tolist())
+        any(map(len, device_events(space))) or len(host_instructions(space)) > 0 or any(named_ops(space))
     )
     return out & ~is_traced if has_programs else out
 

@@ -72,8 +72,8 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, acti
         device = device_of_plane[space.planes_of(activities.rows)]
         times_of_devices = []
         for i in range(len(devices)):
-            own = (device == i) | (activities.activity == Activity.LAUNCH_CALL)
-            of_one = replace(activities, rows=activities.rows[own], activity=activities.activity[own])
+            own = np.flatnonzero((device == i) | (activities.activity == Activity.LAUNCH_CALL))
+            of_one = replace(activities, rows=activities.rows.take(own), activity=activities.activity.take(own))
             times_of_devices.append(explain(space, steps, of_one, NO_SEGMENTS)[0])
     parts, known = [step_parts(each, steps, idle_ps) for each in times_of_devices], ~steps.is_lost
     cores, busy_us = sparse_cores(space), np.full((len(devices), len(known)), np.nan)
@@ -124,12 +124,13 @@ def op_wall_times(
     if not steps.has_markers:
         times = np.zeros((len(steps.number), len(Activity)), np.int64)
         return WallTimes(times, empty("op_wall"), empty("op_wall_totals"), empty("annotation_wall"))
-    of_ops = op_segments(space, steps, ops, activities.of_event(space), functions)
+    segments = op_segments(space, steps, ops, activities.of_event(space), functions)
     around = annotations.segments(steps, activities, len(parts.row))
-    segments = concat([of_ops, around]) if len(around.op) else of_ops
+    segments = concat([segments, around]) if len(around.op) else segments
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)
-    first, cell = combinations(segments.stage, segments.op, segments.step, step_part)
+    kinds = combinations(segments.stage, segments.op, step_part)[1]  # few, so that each has a cell for every step
+    first, cell = combinations(kinds, segments.step)
     wall_ps = np.bincount(cell, shares, len(first))
     counts = (wall_ps > 0) & ~steps.is_lost[segments.step[first]]
     is_around = counts & (segments.rank[first] == AROUND)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import count_started
-from tfcompare.frames.ops.op_names import DATASET, parse_op
+from tfcompare.frames.ops.op_names import DATASET, named_ops
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
@@ -49,14 +49,14 @@ class TfDataFunctions:
     part_end_ps: Int64
     part_caller: Int64
 
-    def part_around(self, space: XSpace, rows: Int32 | Int64) -> Int64:
+    def part_around(self, space: XSpace, rows: Int32 | Int64) -> Int32:
         """The position of the function part that contains each of these events, −1 for none."""
         if not len(self.part_line):
-            return np.full(len(rows), _NONE)
-        line, start = space.events.line[rows], space.events.start_ps[rows]
+            return np.full(len(rows), _NONE, np.int32)
+        line, start = space.events.line.take(rows), space.events.start_ps.take(rows)
         last = count_started(self.part_line, self.part_start_ps, line, start) - 1
-        is_inside = (last >= 0) & (self.part_line[last] == line) & (start < self.part_end_ps[last])
-        return np.where(is_inside, last, _NONE)
+        is_inside = (last >= 0) & (self.part_line.take(last) == line) & (start < self.part_end_ps.take(last))
+        return np.where(is_inside, last, np.int32(_NONE))
 
 
 def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunctions:
@@ -89,11 +89,10 @@ def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunct
 def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
     """(whether each event metadata entry with events names an iterator, whether one that runs its inputs ahead)."""
     is_iterator, is_ahead = (np.zeros(len(space.metadata_names), np.bool_) for _ in range(2))
-    for row in np.flatnonzero(space.has_events).tolist():
-        name = space.metadata_names[row]
-        op = parse_op(name)
-        is_iterator[row] = op is not None and op.type == DATASET
-        is_ahead[row] = is_iterator[row] and name.rpartition(_SEPARATOR)[2].startswith(RUNS_AHEAD)
+    for row, op in enumerate(named_ops(space)):
+        if op is not None and op.type == DATASET:
+            is_iterator[row] = True
+            is_ahead[row] = space.metadata_names[row].rpartition(_SEPARATOR)[2].startswith(RUNS_AHEAD)
     return is_iterator, is_ahead
 
 
