@@ -131,15 +131,16 @@ def diff_table(
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
     rows, is_matched = len(pairing.match), ~(is_added | is_removed)
-    cells["status"] = pd.array(np.select([is_added, is_removed], [ADDED, REMOVED], MATCHED), dtype="str")
-    cells["match"] = pd.array(pairing.match, dtype="str")
+    cells["status"] = pd.array(np.where(is_added, ADDED, np.where(is_removed, REMOVED, MATCHED)), dtype="str")
+    cells["match"] = pd.array(pairing.match.tolist(), dtype="str")
     if table.name in OF_EACH:
         cells[SUMS_OF] = repeated(["all"], [rows])
     if (is_fused := pairing.match == FUSED).any():
         cells["op_type"][is_fused] += BECAME + cells["op_type_candidate"][is_fused]
     cells |= {name: np.full(rows, np.nan) for name in INTERVAL}
-    cells["verdict"] = pd.array(np.where(is_matched, _verdicts(table, cells, identical), None), dtype="str")
-    cells["evidence"] = pd.array(np.full(rows, None), dtype="str")
+    verdict: Any = np.where(is_matched, _verdicts(table, cells, identical), None)
+    cells["verdict"] = pd.array(verdict, dtype="str")
+    cells["evidence"] = pd.array([None] * rows, dtype="str")
     cells["candidate"] = repeated([candidate_id], [rows])
     return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table)}))
 

@@ -27,7 +27,8 @@ _NOT_CACHED = ("op_cells", "op_wall", "annotation_wall", "kernel_cells", "hlo_ce
 
 
 class MeasuredCache:
-    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once, and measured when asked."""
+    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once, and measured when asked. Others are
+    small."""
 
     def __init__(self) -> None:
         self._results: dict[Hashable, Any] = {}
@@ -54,7 +55,7 @@ def _bytes_of(made: Any) -> int:
         return sum(map(_bytes_of, made))
     if isinstance(made, pd.DataFrame):
         return frame_bytes(made)
-    return int(made.nbytes if isinstance(made, np.ndarray | pd.Series) else made.memory_bytes)
+    return int(made.nbytes if isinstance(made, np.ndarray | pd.Series) else getattr(made, "memory_bytes", 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,5 +130,6 @@ class HostFrames:
 def rows_where(table: pd.DataFrame, **values: str | None) -> pd.DataFrame:
     """The rows with these values of the columns `host` and `device`, where one is given."""
     for name, value in values.items():
-        table = table if value is None else table[table[name] == value].reset_index(drop=True)
+        if value is not None and not (is_wanted := (table[name] == value).to_numpy()).all():
+            table = table[is_wanted].reset_index(drop=True)
     return table

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.errors import Unknown
@@ -208,13 +209,16 @@ class RunTables(HostFrames):
         annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
         return wall_times(annotations[["kind", "name"]].iloc[wall["annotation"]], wall)
 
-    def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
-        """Columns `host`, `device` and `op_type`: the types of ops that ran on each device, without idle time, for all
-        hosts or one. Raises `Unknown` for an unknown host."""
-        parts = self.host_table("op_parts", host=host)
-        ran = parts.iloc[self.host_table("op_totals", host=host)["part"].unique()]
-        on_devices = ran[ran["host_or_device"] == schema.DEVICE]
-        return on_devices[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
+    def op_types_on_devices(self, *, host: str | None = None) -> set[tuple[str, str, str]]:
+        """Host, device and op type: the types of ops that ran on each device, without idle time, for all hosts or one.
+        Raises `Unknown` for an unknown host."""
+        found: set[tuple[str, str, str]] = set()
+        for one in self.select(host):
+            ran = one.table("op_parts").take(one.table("op_totals")["part"].unique())
+            on_devices = ran.filter(pc.equal(ran["host_or_device"], schema.DEVICE))
+            pairs = zip(*(on_devices[name].to_pylist() for name in ("device", "op_type")), strict=True)
+            found |= {(one.host, device, op_type) for device, op_type in pairs}
+        return found
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown

@@ -60,13 +60,12 @@ from tfcompare.compare.matching.tiers import (
 from tfcompare.compare.tf_data.iterator_tree import PREFIX
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
+from tfcompare.frames.grouping import combinations
 from tfcompare.schema import SIDES, Table
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import by_number
 
 Ints = npt.NDArray[np.intp]
-_MOST_CODES = 2**62
-"""More codes of several keys together could overflow: there are never more than rows."""
 Evidence = tuple[OpEvidence, OpEvidence]
 """Shapes and positions of the ops of baseline and candidate, which help to identify them beyond their names."""
 
@@ -188,21 +187,16 @@ def _in_tiers(
 
 def _codes(ours: pd.Series, theirs: pd.Series) -> Ints:
     """A number for each cell of both columns, the same for equal cells."""
-    cells = pa.chunked_array([pa.array(ours), pa.array(theirs)]).combine_chunks().dictionary_encode("encode")
-    return cells.indices.to_numpy().astype(np.intp)
+    sides = [pa.table({"cell": pa.array(side)}) for side in (ours, theirs)]
+    cells = pa.concat_tables(sides, promote_options="permissive")["cell"].combine_chunks()
+    codes: Ints = cells.dictionary_encode("encode").indices.to_numpy().astype(np.intp)
+    return codes
 
 
 def _alone_alike(keys: Sequence[Ints], split: int) -> tuple[Ints, Ints]:
     """Pairs of rows with equal keys that no other row of their side has: of the rows before `split` and those from it,
     each counted from 0 and in the order of the first. `keys` holds the codes of all rows for each key."""
-    number, most = np.zeros(len(keys[0]), np.intp), 1
-    for codes in keys:
-        kinds = int(codes.max(initial=0)) + 1
-        if most * kinds > _MOST_CODES:
-            number = pd.factorize(number)[0]
-            most = len(number)
-        number, most = number * kinds + codes, most * kinds
-    number = pd.factorize(number)[0]
+    number = combinations(*keys)[1]
     ours, theirs = number[:split], number[split:]
     kinds = number.max(initial=-1) + 1
     is_alone = (np.bincount(ours, minlength=kinds) == 1) & (np.bincount(theirs, minlength=kinds) == 1)
