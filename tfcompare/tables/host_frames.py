@@ -74,6 +74,10 @@ class HostFrames:
             raise Unknown(f"host of {self.run_name}", host, sorted(self._by_name))
         return (self._by_name[host],)
 
+    def several_or_none(self, host: str | None) -> str | None:
+        """The host, or None, which is all, if it is the only one: its figures are those of all. Raises as `select`."""
+        return host if len(self.hosts) > 1 or self.select(host) != self.hosts else None
+
     @cached_property
     def _by_name(self) -> dict[str, HostTables]:
         return {one.host: one for one in self.hosts}
@@ -81,15 +85,15 @@ class HostFrames:
     def host_table(self, name: str, *, host: str | None = None) -> pd.DataFrame:
         """A table of `schema.HOST_TABLES` of all hosts or one, host by host, with a column `host`.
 
-        Numbers that are rows of another table, such as `part`, are rows of that table of the same hosts. Raises
-        `Unknown` for an unknown host, a `TfcompareError` if the table cannot be read any more.
+        Numbers that are rows of another table, such as `part`, are rows of that table of the same hosts. Callers must
+        not modify it. Raises `Unknown` for an unknown host, a `TfcompareError` if the table cannot be read any more.
         """
         hosts = self.select(host)
         if name in _NOT_CACHED:
             return frame_of_hosts(name, hosts)
         table = self.cache.get(("host table", name), lambda: frame_of_hosts(name, self.hosts))
         if host is None or len(self.hosts) == 1:
-            return table.copy(deep=False)
+            return table
         return frame_of_hosts(name, hosts) if schema.HOST_TABLES[name].rows_of else rows_where(table, host=host)
 
     def memory_events(self, *, host: str | None = None) -> list[tuple[str, MemoryEvents]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
@@ -28,26 +29,18 @@ def kernel_steps(stats: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return KERNEL_STEPS.conform(rows.rename(columns={"time_us": "total_duration_us"}))
 
 
-def kernel_stats_in_steps(whole: pd.DataFrame, cells: StepCells, included: pd.Series) -> pd.DataFrame:
+def kernel_stats_in_steps(whole: pd.DataFrame, cells: pd.DataFrame, included: pd.Series) -> pd.DataFrame:
     """`whole`, which has the columns of `schema.KERNEL_STATS`, with occurrences and times of the included steps alone.
 
-    `cells` have the rows of `whole`, in any order; `included` are step numbers. A kernel without any there has 0 of
-    both, and the average of the whole; shortest and longest times are always those of the whole.
+    `cells` are `kernel_cells` of the rows of `whole`, which are counted from 0; `included` are step numbers. A kernel
+    without any there has 0 of both, and the average of the whole; shortest and longest times are always those of the
+    whole.
     """
-    chosen = cells.cells[cells.cells["step"].isin(included)]
-    sums_of_rows = chosen.groupby("row")[["occurrences", "time_us"]].sum()
-    sums_of_rows = sums_of_rows.reindex(range(len(cells.keys)), fill_value=0)
-    keys = list(KERNEL_STATS.keys)
-    rows = pd.concat([cells.keys.reset_index(drop=True), sums_of_rows.set_axis(["count", "time_us"], axis=1)], axis=1)
-    found = whole[keys].merge(rows, on=keys, how="left", validate="one_to_one")
-    average_us = (found["time_us"] / found["count"]).where(found["count"] > 0, whole["avg_duration_us"].to_numpy())
-    return KERNEL_STATS.conform(
-        whole.assign(
-            occurrences=found["count"].to_numpy(),
-            total_duration_us=found["time_us"].to_numpy(),
-            avg_duration_us=average_us.to_numpy(),
-        )
-    )
+    chosen = cells[np.isin(cells["step"], included)]
+    found = chosen.groupby("row")[["occurrences", "time_us"]].sum().reindex(range(len(whole)), fill_value=0)
+    count, time_us = found["occurrences"].to_numpy(), found["time_us"].to_numpy()
+    average_us = np.where(count > 0, time_us / np.maximum(count, 1), whole["avg_duration_us"].to_numpy())
+    return KERNEL_STATS.conform(whole.assign(occurrences=count, total_duration_us=time_us, avg_duration_us=average_us))
 
 
 def hlo_ops_in_steps(whole: pd.DataFrame, cells: pd.DataFrame, included: pd.Series) -> pd.DataFrame:
@@ -57,7 +50,7 @@ def hlo_ops_in_steps(whole: pd.DataFrame, cells: pd.DataFrame, included: pd.Seri
     bytes are by executions, unless each was recorded. An instruction without any there has 0 of all. Rates are always
     those of the whole.
     """
-    groups = cells[cells["step"].isin(included)].groupby("row")
+    groups = cells[np.isin(cells["step"], included)].groupby("row")
     sums = groups[[*_COUNTS, *_TIMES.values()]].sum().reindex(range(len(whole)), fill_value=0)
     share = sums["executions"] / whole["executions"].clip(lower=1)
     recorded = groups[_COSTS].sum().where(groups[_COSTS].count().eq(groups.size(), axis=0)).reindex(sums.index)

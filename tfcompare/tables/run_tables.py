@@ -95,8 +95,8 @@ class RunTables(HostFrames):
             return rows_where(self.kinds.host_steps, host=host)
         if name in _SAME_IN_HOSTS:
             frame = rows_where(self.host_table(_SAME_IN_HOSTS[name], host=host), device=device)
-            if name == "kernel_stats" and host is None and len(self.hosts) > 1:
-                frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
+            if name == "kernel_stats":
+                frame = self._longest_first(frame, frame["total_duration_us"], host)
             return schema.table(name).conform(frame)
         if name == "hosts":
             return rows_where(self._hosts_table, host=host, device=device)
@@ -125,6 +125,12 @@ class RunTables(HostFrames):
         if name == "input_pipeline":
             return input_pipeline(self.host_table("op_parts", host=host), self.host_table("op_totals", host=host))
         return timeline_of_events(self.host_table("memory_events", host=host))
+
+    def _longest_first(self, kernels: pd.DataFrame, time_us: pd.Series, host: str | None) -> pd.DataFrame:
+        """Kernels of several hosts, those with most of this time first; those of one host are in that order."""
+        if host is not None or len(self.hosts) == 1:
+            return kernels
+        return kernels.iloc[np.argsort(-time_us.to_numpy(), kind="stable")].reset_index(drop=True)
 
     @cached_property
     def _hosts_table(self) -> pd.DataFrame:
@@ -177,15 +183,19 @@ class RunTables(HostFrames):
             raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))
         if steps is not None:
             return self._in_steps(name, host, steps)
-        return self.cache.get(("in steps", name, host), lambda: self._in_steps(name, host, None)).copy(deep=False)
+        of = self.several_or_none(host)
+        found = self.cache.get(("in steps", name, of), lambda: self._in_steps(name, of, None))
+        return found.assign(host=host) if name == "op_stats" and of != host else found.copy(deep=False)
 
     def _in_steps(self, name: str, host: str | None, numbers: pd.Series | None) -> pd.DataFrame:
-        whole, steps = self.table(name, host=host).copy(deep=False), self.steps_on(host)
+        whole, steps = self.table(name, host=host), self.steps_on(host)
         included = steps.loc[steps["included"].astype(bool), "step"] if numbers is None else numbers
         if steps.empty:
             return whole
         if name == "kernel_stats":
-            return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
+            rows = self.host_table(name, host=host)
+            found = kernel_stats_in_steps(rows, self.cells_in_steps("kernel_cells", host=host), included)
+            return self._longest_first(found, rows["total_duration_us"], host)
         if name == "hlo_ops":
             return hlo_ops_in_steps(whole, self.cells_in_steps("hlo_cells", host=host), included)
         (_, op), of_all = self.ops.stats(host), (len(steps), self.recorded_steps(host))
@@ -223,5 +233,6 @@ class RunTables(HostFrames):
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
         host."""
-        tables = (self.host_table(name, host=host) for name in ("op_parts", "kernel_stats", "hlo_ops"))
-        return self.cache.get(("op evidence", host), lambda: op_evidence(*tables))
+        of = self.several_or_none(host)
+        tables = (self.host_table(name, host=of) for name in ("op_parts", "kernel_stats", "hlo_ops"))
+        return self.cache.get(("op evidence", of), lambda: op_evidence(*tables))

@@ -94,7 +94,8 @@ class StepKinds:
     def programs(self, host: str | None = None) -> pd.Series:
         """The compiled program that ran in each step, or several, by the step's number in `steps`; steps of which it is
         unknown are left out."""
-        return self.frames.cache.get(("step programs", host), lambda: step_programs(self.ops.cells(host)))
+        of = self.frames.several_or_none(host)
+        return self.frames.cache.get(("step programs", of), lambda: step_programs(self.ops.cells(of)))
 
     def markers(self, host: str | None = None) -> pd.Series:
         """The name of the marker of each step, by the step's number in `steps`; steps of which it is unknown are left

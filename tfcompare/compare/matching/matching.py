@@ -28,7 +28,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from tfcompare.compare.matching.guesses import by_likeness, by_place, likely_rows
 from tfcompare.compare.matching.instruction_keys import with_instruction_keys
@@ -62,6 +61,7 @@ from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
 from tfcompare.frames.grouping import combinations
 from tfcompare.schema import SIDES, Table
+from tfcompare.tables.frames import codes_of
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import by_number
 
@@ -165,7 +165,9 @@ def _in_tiers(
     guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
     """The matches of all tiers; with `guesses` (all rows of the two sides), a final tier matches by similarity."""
-    codes = {key: _codes(baseline[key], candidate[key]) for key in dict.fromkeys(key for t in tiers for key in t.keys)}
+    codes = {
+        key: codes_of(baseline[key], candidate[key]) for key in dict.fromkeys(key for t in tiers for key in t.keys)
+    }
     rows = np.arange(len(baseline)), np.arange(len(candidate))  # not matched yet
     of_tiers: list[tuple[Ints, Ints]] = []
     for tier in tiers:
@@ -183,14 +185,6 @@ def _in_tiers(
         return pairs
     left = baseline.iloc[rows[0]], candidate.iloc[rows[1]]
     return pd.concat([pairs, likely_rows(*left, guesses, pairs).assign(match=PROBABLE)])
-
-
-def _codes(ours: pd.Series, theirs: pd.Series) -> Ints:
-    """A number for each cell of both columns, the same for equal cells."""
-    sides = [pa.table({"cell": pa.array(side)}) for side in (ours, theirs)]
-    cells = pa.concat_tables(sides, promote_options="permissive")["cell"].combine_chunks()
-    codes: Ints = cells.dictionary_encode("encode").indices.to_numpy().astype(np.intp)
-    return codes
 
 
 def _alone_alike(keys: Sequence[Ints], split: int) -> tuple[Ints, Ints]:
