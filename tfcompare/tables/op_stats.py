@@ -177,16 +177,16 @@ def _sums_of_ops(times: OpTimes, cells: Columns, wall: Columns) -> dict[str, npt
     }
 
 
-def wall_times(names: pd.DataFrame, wall: pd.DataFrame, **others: npt.NDArray[Any]) -> pd.DataFrame:
-    """The names, the step, the name of its part, other columns, and the wall time of each row of `op_wall` or
-    `annotation_wall`."""
-    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
-    return names.reset_index(drop=True).assign(
-        step=wall["step"].to_numpy(),
-        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+def wall_times(names: pd.DataFrame, row: str, wall: pd.DataFrame, **others: Any) -> pd.DataFrame:
+    """The names in the row that the column `row` tells, the step, the name of its part, others, and the wall time
+    of each row of `op_wall` or `annotation_wall`."""
+    columns = {name: names[name].array.take(wall[row].to_numpy()) for name in names} | {
+        "step": wall["step"].to_numpy(),
+        "step_part": pd.array([*schema.STEP_PARTS, ""], dtype="str").take(wall["step_part"].to_numpy()),
         **others,
-        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
-    )
+        "wall_time_us": wall["wall_time_ps"].to_numpy() / PS_PER_US,
+    }
+    return pd.DataFrame(columns)
 
 
 def op_cells(times: OpTimes, host: str) -> StepCells:

@@ -209,15 +209,15 @@ class RunTables(HostFrames):
         host.
         """
         ops, wall = self.host_table("op_parts", host=host), self.host_table("op_wall", host=host)
-        stages = pd.Series([*ops["op_name"], ""], dtype="str")
-        return wall_times(ops[OP].iloc[wall["part"]], wall, stage=stages.iloc[wall["stage"]].to_numpy())
+        stages = pd.array([*ops["op_name"].tolist(), ""], dtype="str")
+        return wall_times(ops[OP], "part", wall, stage=stages.take(wall["stage"].to_numpy()))
 
     def annotation_shares(self, host: str) -> pd.DataFrame:
         """The time that each annotation and Python function of one host adds to each part of each step, in which no op
         runs, and between the steps (`NO_STEP`, part ""): columns `kind`, `name`, `step`, `step_part` and
         `wall_time_us`. Raises `Unknown` for an unknown host."""
         annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
-        return wall_times(annotations[["kind", "name"]].iloc[wall["annotation"]], wall)
+        return wall_times(annotations[["kind", "name"]], "annotation", wall)
 
     def op_types_on_devices(self, *, host: str | None = None) -> set[tuple[str, str, str]]:
         """Host, device and op type: the types of ops that ran on each device, without idle time, for all hosts or one.
