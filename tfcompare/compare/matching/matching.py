@@ -302,7 +302,8 @@ def _ops_of_sides(
     for side, known in zip(sides, evidence, strict=True):
         named = ((name, plain_type(kind)) for name, kind in _named(naming, side) if not name.startswith(PREFIX))
         types = {name: {""} for name in known.names if not name.startswith(PREFIX)} | types_of_names(named)
-        weights = dict(side.groupby(naming.name)[weight].sum().astype("float64"))
+        sums = side.groupby(naming.name)[weight].sum().astype("float64")
+        weights = dict(zip(sums.index.tolist(), sums.tolist(), strict=True))
         shapes = known.shapes if have_shapes else known.launches
         found.append(Ops(types, weights, shapes=shapes, places=known.places))
     return found[0], found[1]
