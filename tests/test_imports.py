@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import tfcompare
-from tests.profiles import SAMPLE_RUNS
+from tests.profiles import GPU_RUNS, SAMPLE_RUNS
 
 HEAVY = ("duckdb", "distributed", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
 SCIPY = ("scipy.optimize", "scipy.special", "scipy.stats")  # numba imports the bare package
@@ -34,6 +34,13 @@ def test_check_loads_neither_a_user_interface_nor_charts_nor_a_database() -> Non
     words = ["check", *(str(path) for path in (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"]))]
     script = f"from tfcompare import cli\nassert cli.main({words!r}) == 0"
     assert loaded(script, ("duckdb", "plotly", "streamlit")) == []
+
+
+def test_diff_loads_neither_distributions_nor_optimizers_nor_what_draws_for_a_browser() -> None:
+    words = ["diff", *(str(GPU_RUNS[name]) for name in ("h100_512_128", "h100_16_8"))]
+    script = f"from tfcompare import cli\nassert cli.main({words!r}) == 0"
+    others = ("scipy.optimize", "scipy.sparse", "scipy.stats", "tfcompare.render.html", "tfcompare.render.notebook")
+    assert loaded(script, others) == []
 
 
 def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:

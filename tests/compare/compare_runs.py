@@ -166,10 +166,10 @@ class FakeRun:
     def by_step(self, host: str | None = None, *, by_marker: bool | None = None) -> pd.Series:
         return pd.Series(dtype="str") if by_marker else self.programs(host)
 
-    def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
+    def op_types_on_devices(self, *, host: str | None = None) -> set[tuple[str, str, str]]:
         assert not self.devices, "of devices, no ops are known"
         assert host is None or host in self.host_names
-        return pd.DataFrame({"host": [], "device": [], "op_type": []}, dtype="str")
+        return set()
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         assert host is None or host in self.host_names

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import theilslopes
 
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event
 from tfcompare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
-from tfcompare.compare.memory_growth import Growth, growth_of
+from tfcompare.compare.memory_growth import Growth, growth_of, theil_sen
 from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
 from tfcompare.views.answer import memory_growth
@@ -106,3 +108,15 @@ def test_the_answer_tells_of_it_once_and_the_check_fails(tmp_path: Path) -> None
     assert outcomes == {"memory_growth>4B": "failed", "memory_growth>6B": "passed"}
     mirrored = check(compare(leaking, steady), [parse_condition("memory_growth>0B")]).found[0]
     assert (mirrored.measured.baseline, mirrored.measured.candidate, mirrored.outcome) == (5, 0, "passed")
+
+
+@pytest.mark.parametrize("count", [5, 6, 17, 100])
+@pytest.mark.parametrize("most", [2, 5, 10**9])
+def test_the_slope_and_its_interval_are_those_of_scipy_to_the_digit(count: int, most: int) -> None:
+    random = np.random.default_rng(count)
+    for _ in range(20):
+        steps = np.sort(random.choice(3 * count, count, replace=False)).astype(np.int64)
+        levels = random.integers(0, most, count).astype(np.float64)
+        levels[-1] = most
+        theirs = theilslopes(levels, steps)
+        assert theil_sen(levels, steps) == (theirs.slope, theirs.low_slope, theirs.high_slope)

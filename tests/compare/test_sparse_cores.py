@@ -226,5 +226,5 @@ def test_advice_is_on_the_same_facts(plain: Run, both: Run) -> None:
 def test_a_chip_whose_sparse_cores_alone_compute_is_no_computing_device() -> None:
     idle = plane("/device:TPU:1", line("XLA Ops", *each_step((REDUCE, 0, 10)), id=3))
     run = run_with(tensor_core(), idle, sparse_core(chip=1))
-    assert set(run.tables.op_types_on_devices()["op_type"]) == {"dot_general", "Unknown"}
+    assert {op_type for *_, op_type in run.tables.op_types_on_devices()} == {"dot_general", "Unknown"}
     assert computing_devices(run) == 1

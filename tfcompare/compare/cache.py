@@ -23,7 +23,8 @@ class Cache:
     def __init__(self, most: int = MOST_RESULTS) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._results: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._results: OrderedDict[Hashable, Any] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
         return len(self._results)
@@ -31,15 +32,15 @@ class Cache:
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, cached for `key`. Callers must not modify it. Raises as `make` does."""
         with self._lock:
-            entry = self._results.get(key)
-        if entry is None:
+            is_there = key in self._results
+            made: Any = self._results.get(key)
+        if not is_there:
             made = make()
-            entry = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
         with self._lock:
-            found: T = self._results.setdefault(key, entry)[0]
+            found: T = self._results.setdefault(key, made)
             self._results.move_to_end(key)
             while len(self) > 1 and self._is_full():
-                self._results.popitem(last=False)
+                self._sizes.pop(self._results.popitem(last=False)[0], None)
         return found
 
     def _is_full(self) -> bool:
@@ -49,4 +50,7 @@ class Cache:
     def memory_bytes(self) -> int:
         """How many bytes the cached frames take. Figures are small and do not count."""
         with self._lock:
-            return sum(size_bytes for _, size_bytes in self._results.values())
+            for key, made in self._results.items():
+                if key not in self._sizes:
+                    self._sizes[key] = frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
+            return sum(self._sizes.values())

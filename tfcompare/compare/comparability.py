@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.per_device import computing_devices
@@ -142,6 +143,11 @@ def examples_per_step(run: Run, host: str | None = None) -> float:
 
     A host's are the batch size of its only pipeline with one call per step, by its outermost batching iterator.
     """
+    of = run.tables.several_or_none(host)
+    return run.tables.cache.get(("examples per step", of), partial(_examples_per_step, run, of))
+
+
+def _examples_per_step(run: Run, host: str | None) -> float:
     iterators, pipelines, steps = (run.table(name, host=host) for name in ("tf_data", "tf_data_pipelines", "steps"))
     count = pipelines["host"].map(steps["host"].value_counts()).astype("float64").fillna(0)
     low, high = (count * share for share in _ONCE_A_STEP)

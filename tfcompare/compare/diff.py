@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare.compare.groups.fused_rows import BECAME, CONSTITUENTS, with_fused_rows
 from tfcompare.compare.matching.manual import ManualChoice
@@ -17,6 +19,8 @@ from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
 from tfcompare.schema import OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
+from tfcompare.schema.arrays import Floats
+from tfcompare.tables.frames import repeated
 from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
@@ -111,41 +115,45 @@ def diff_table(
         aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
     evidence = baseline.evidence, candidate.evidence
     pairing = pair_rows(table, baseline.frame, aligned, manual_pairs, evidence)
-    cells: dict[str, pd.Series] = {}
+    cells: dict[str, Any] = {}  # an array for each column
     if table.name == OP_STATS.name:
         pairing, frames = with_fused_rows(pairing, (baseline.frame, candidate.frame), aligned, evidence)
         baseline, candidate = replace(baseline, frame=frames[0]), replace(candidate, frame=frames[1])
         aligned = with_hosts_of(baseline.frame, candidate.frame)
-        cells[f"{CONSTITUENTS}_baseline"] = _take(frames[0][CONSTITUENTS], pairing.baseline)
-        cells[f"{CONSTITUENTS}_candidate"] = _take(frames[1][CONSTITUENTS], pairing.candidate)
+        cells[f"{CONSTITUENTS}_baseline"] = _take(_values(frames[0][CONSTITUENTS]), pairing.baseline)
+        cells[f"{CONSTITUENTS}_candidate"] = _take(_values(frames[1][CONSTITUENTS]), pairing.candidate)
+    is_added, is_removed = pairing.baseline < 0, pairing.candidate < 0
     for key in table.keys:
-        ours = _take(baseline.frame[key], pairing.baseline)
-        theirs = _take(aligned[key], pairing.candidate)
-        cells[key] = ours.where(pairing.baseline >= 0, theirs).astype(baseline.frame[key].dtype)
-        cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
+        ours = _take(_values(baseline.frame[key]), pairing.baseline)
+        ours[is_added] = _take(_values(aligned[key]), pairing.candidate[is_added])
+        cells[key] = ours.astype(baseline.frame[key].dtype)
+        cells[f"{key}_candidate"] = _take(_values(candidate.frame[key]), pairing.candidate)
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
-    status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
-    cells |= {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
+    rows, is_matched = len(pairing.match), ~(is_added | is_removed)
+    cells["status"] = pd.array(np.where(is_added, ADDED, np.where(is_removed, REMOVED, MATCHED)), dtype="str")
+    cells["match"] = pd.array(pairing.match.tolist(), dtype="str")
     if table.name in OF_EACH:
-        cells[SUMS_OF] = pd.Series("all", cells["status"].index, dtype="str")
-    if CONSTITUENTS in baseline.frame:
-        is_fused = cells["match"] == FUSED
-        both = cells["op_type"] + BECAME + cells["op_type_candidate"]
-        cells["op_type"] = cells["op_type"].where(~is_fused, both)
-    cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
-    cells["verdict"] = _verdicts(table, cells, identical).where(cells["status"] == MATCHED)
-    cells["evidence"] = pd.Series(None, index=cells["status"].index, dtype="str")
-    cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
+        cells[SUMS_OF] = repeated(["all"], [rows])
+    if (is_fused := pairing.match == FUSED).any():
+        cells["op_type"][is_fused] += BECAME + cells["op_type_candidate"][is_fused]
+    cells |= {name: np.full(rows, np.nan) for name in INTERVAL}
+    verdict: Any = np.where(is_matched, _verdicts(table, cells, identical), None)
+    cells["verdict"] = pd.array(verdict, dtype="str")
+    cells["evidence"] = pd.array([None] * rows, dtype="str")
+    cells["candidate"] = repeated([candidate_id], [rows])
     return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table)}))
 
 
 def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
     """candidate ÷ baseline: 1 if both are 0, infinite if only the baseline is, NaN if one is absent."""
-    ours, theirs = (side.to_numpy(np.float64, na_value=np.nan) for side in (baseline, candidate))
+    return pd.Series(_ratio(baseline.array, candidate.array), index=baseline.index)
+
+
+def _ratio(baseline: Any, candidate: Any) -> Floats:
+    ours, theirs = _floats(baseline), _floats(candidate)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        quotient = theirs / ours
-    return pd.Series(np.where((ours == 0) & (theirs == 0), 1.0, quotient), index=baseline.index)
+        return np.where((ours == 0) & (theirs == 0), 1.0, theirs / ours)
 
 
 def outcome(status: str, verdict: object, evidence: object) -> str:
@@ -157,22 +165,29 @@ def outcome(status: str, verdict: object, evidence: object) -> str:
 
 def change(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
     """candidate − baseline as float64, with an absent side as 0: for ranking only, not a result."""
-    return candidate.astype("float64").fillna(0.0) - baseline.astype("float64").fillna(0.0)
+    ours, theirs = _floats(baseline.array), _floats(candidate.array)
+    return pd.Series(np.where(np.isnan(theirs), 0.0, theirs) - np.where(np.isnan(ours), 0.0, ours), baseline.index)
 
 
 def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd.DataFrame:
     """The rows sorted by the metric's change, then by its larger side (both descending), then by the keys."""
     ours, theirs = diff[f"{metric}_baseline"], diff[f"{metric}_candidate"]
-    size = pd.concat([ours, theirs], axis=1).astype("float64").max(axis=1)
-    ranks = diff[keys].assign(change=-change(ours, theirs).abs(), size=-size)
-    return diff.loc[ranks.sort_values(["change", "size", *keys]).index].reset_index(drop=True)
+    size = np.fmax(_floats(ours.array), _floats(theirs.array))
+    ranks = {"change": pa.array(-change(ours, theirs).abs()), "size": pa.array(-size)}
+    return _sorted_by(diff, pa.table(ranks | {f"key {key}": pa.array(diff[key]) for key in keys}))
+
+
+def _sorted_by(diff: pd.DataFrame, ranks: pa.Table) -> pd.DataFrame:
+    """The rows in ascending order of the columns of `ranks`, missing ones last."""
+    order = pc.sort_indices(ranks, sort_keys=[(name, "ascending") for name in ranks.column_names])
+    return diff.take(order.to_numpy()).reset_index(drop=True)
 
 
 def _metric_cells(
     metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, headline: str | None
-) -> dict[str, pd.Series]:
+) -> dict[str, Any]:
     """The cells of a metric. An added or removed row changes sums, and bytes, by all that it has."""
-    name, ours, theirs = metric.name, baseline.frame[metric.name], candidate.frame[metric.name]
+    name, ours, theirs = metric.name, _values(baseline.frame[metric.name]), _values(candidate.frame[metric.name])
     if metric.kind == "sum" and baseline.divisor is not None and candidate.divisor is not None:
         ours, theirs = ours / baseline.divisor, theirs / candidate.divisor
     ours, theirs = _take(ours, pairing.baseline), _take(theirs, pairing.candidate)
@@ -180,30 +195,39 @@ def _metric_cells(
     if metric.is_number:
         delta = theirs - ours
         if metric.kind == "sum" or (metric.name == headline and metric.unit == "bytes"):
-            delta = delta.mask(pairing.baseline < 0, theirs).mask(pairing.candidate < 0, -ours)
-        cells |= {f"{name}_delta": delta, f"{name}_ratio": ratio(ours, theirs)}
+            is_added, is_removed = pairing.baseline < 0, pairing.candidate < 0
+            delta[is_added], delta[is_removed] = theirs[is_added], -ours[is_removed]
+        cells |= {f"{name}_delta": delta, f"{name}_ratio": _ratio(ours, theirs)}
     return cells
 
 
-def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
+def _values(column: pd.Series) -> Any:
+    """The cells as an array: of NumPy where the dtype is, since that calls the least."""
+    return column.array if isinstance(column.dtype, pd.api.extensions.ExtensionDtype) else column.to_numpy()
+
+
+def _floats(values: Any) -> Floats:
+    """The cells of an array as float64, with NaN for missing ones."""
+    return values if isinstance(values, np.ndarray) else values.to_numpy(np.float64, na_value=np.nan)
+
+
+def _take(values: Any, positions: npt.NDArray[np.intp]) -> Any:
     """The cells at these positions, missing at -1; integers and flags become nullable dtypes to avoid rounding."""
-    if column.dtype.kind in "iu":
-        column = column.astype("Int64")
-    elif column.dtype.kind == "b":
-        column = column.astype("boolean")
-    return pd.Series(column.array.take(positions, allow_fill=True))
+    nullable = {"i": "Int64", "u": "Int64", "b": "boolean"}.get(values.dtype.kind)
+    values = values if nullable is None else pd.array(values, dtype=nullable)
+    return pd.api.extensions.take(values, positions, allow_fill=True, fill_value=np.nan)
 
 
-def _verdicts(table: Table, cells: dict[str, pd.Series], identical: bool) -> pd.Series:
-    """The verdict of each row: bytes are exact and compared directly; times are untested, since sums do not suffice."""
-    rows = cells["status"].index
+def _verdicts(table: Table, cells: dict[str, Any], identical: bool) -> Any:
+    """The verdict of each row, or of all: bytes are exact and compared directly; times are untested, since sums do not
+    suffice."""
     if table.headline is None:
-        return pd.Series(None, index=rows, dtype="str")
+        return None
     headline = table.column(table.headline)
     if identical or headline.unit != "bytes":
-        return pd.Series(SAME if identical else UNTESTED, index=rows, dtype="str")
-    delta = cells[f"{headline.name}_delta"].to_numpy(np.float64, na_value=np.nan)
-    return pd.Series(np.select([delta < 0, delta > 0], [LESS, MORE], SAME), index=rows, dtype="str")
+        return SAME if identical else UNTESTED
+    delta = _floats(cells[f"{headline.name}_delta"])
+    return np.select([delta < 0, delta > 0], [LESS, MORE], SAME)
 
 
 def _in_order(table: Table, diff: pd.DataFrame) -> pd.DataFrame:
@@ -211,5 +235,5 @@ def _in_order(table: Table, diff: pd.DataFrame) -> pd.DataFrame:
         return diff  # in order of position, which may differ from the order of step numbers
     keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
     if table.headline is None:
-        return diff.sort_values(keys, ignore_index=True)
+        return _sorted_by(diff, pa.table({key: pa.array(diff[key]) for key in keys}))
     return largest_change_first(diff, table.headline, keys)

@@ -17,8 +17,10 @@ from tfcompare.compare.matching.instruction_keys import pair_programs
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.utilization import on_devices
 from tfcompare.compare.work.terms import OF_INSTRUCTIONS, with_work_terms
+from tfcompare.frames.grouping import combinations
 from tfcompare.hlo.names import plain_program
 from tfcompare.schema import SIDES
+from tfcompare.tables.frames import codes_of
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
@@ -152,8 +154,13 @@ def _in_whole_profile(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.
     keys = rows[names]
     if role == "candidate":
         keys = keys.assign(**{name: rows[f"{name}_candidate"].fillna(rows[name]) for name in names[1:4]})
-    found = keys.merge(whole[[*names, "executions", "self_time_us"]], on=names, how="left", validate="many_to_one")
-    return found[["executions", "self_time_us"]].astype("float64").set_axis(rows.index)
+    code = combinations(*(codes_of(whole[name], keys[name]) for name in names))[1]
+    there = np.full(code.max(initial=-1) + 1, -1)
+    there[code[: len(whole)]] = np.arange(len(whole))
+    columns = {name: whole[name].to_numpy(np.float64) for name in ("executions", "self_time_us")}
+    return pd.DataFrame(
+        {name: np.append(values, np.nan)[there[code[len(whole) :]]] for name, values in columns.items()}, rows.index
+    )
 
 
 def floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:

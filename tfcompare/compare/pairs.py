@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import pandas as pd
 
@@ -33,7 +33,7 @@ from tfcompare.compare.same_ids import with_distinct_ids
 from tfcompare.compare.side import Side
 from tfcompare.compare.steps.step_time_verdict import knows_step_time
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.tables.frames import frame_bytes
+from tfcompare.tables.host_frames import MeasuredCache
 from tfcompare.text import middle_ellipsis
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Pairs:
     is_series: bool = False
     manual_pairs: Mapping[str, tuple[ManualChoice, ...]] = field(default_factory=dict)
     _notes: tuple[str, ...] = ()
-    _results: dict[Hashable, tuple[Any, int]] = field(default_factory=dict, init=False)
+    _results: MeasuredCache = field(default_factory=MeasuredCache, init=False)
     _cache: Cache = field(default_factory=Cache, init=False)
 
     @classmethod
@@ -174,16 +174,12 @@ class Pairs:
 
     def retain(self, key: Hashable, make: Callable[[], T]) -> T:
         """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
-        if key not in self._results:
-            made = make()
-            self._results[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
-        found: T = self._results[key][0]
-        return found
+        return self._results.get(key, make)
 
     @property
     def memory_bytes(self) -> int:
         """Memory used by the diffs made so far, and by frames derived from them, in bytes; without that of the runs."""
-        return sum(size for _, size in list(self._results.values())) + self._cache.memory_bytes
+        return self._results.memory_bytes + self._cache.memory_bytes
 
     def diffs(self, name: str, *, per_occurrence: bool = False) -> pd.DataFrame:
         """The diffs of a table, with the rows of all candidates concatenated, as described at `Comparison.table`, but

@@ -43,9 +43,8 @@ def workers_of(run: Run, host: str | None) -> Workers:
 def computing_devices(run: Run, host: str | None = None) -> int:
     """The number of devices, over all hosts or of one, with ops other than copies; if there are none, the number of all
     devices, at least 1."""
-    types = run.tables.op_types_on_devices(host=host)
-    busy = types.loc[~types["op_type"].isin(UNTYPED), ["host", "device"]].drop_duplicates()
-    return max(len(busy) or len(run.devices), 1)
+    ran = run.tables.op_types_on_devices(host=host)
+    return max(len({(on, device) for on, device, op_type in ran if op_type not in UNTYPED}) or len(run.devices), 1)
 
 
 def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfcompare.frames.grouping import combinations
 from tfcompare.schema import Table
+from tfcompare.tables.frames import codes_of
 
 POOLED = (
     *("op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "compilations", "memory_summary"),
@@ -37,9 +39,8 @@ def pooled(table: Table, frames: Sequence[pd.DataFrame], divisors: Sequence[floa
     of_kind = {kind: [c.name for c in table.metrics if c.kind == kind] for kind in kinds}
     sums = every[of_kind["sum"]].astype("float64").div(np.repeat(divisors, [*map(len, frames)]), axis=0)
     every[of_kind["sum"]] = sums
-    row = every.groupby(list(table.keys), sort=False, dropna=False).ngroup().to_numpy()
-    first = ~pd.Series(row).duplicated().to_numpy()
-    out = every[first].reset_index(drop=True)
+    firsts, row = combinations(*(codes_of(every[key]) for key in table.keys))
+    out = every.iloc[firsts].reset_index(drop=True)
 
     def by_row(numbers: pd.DataFrame) -> Any:
         return numbers.groupby(row)

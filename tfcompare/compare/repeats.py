@@ -9,6 +9,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
@@ -20,6 +21,8 @@ from tfcompare.compare.matching.plain_names import plain_name, plain_type
 from tfcompare.compare.matching.tiers import PROBABLE
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
+from tfcompare.frames.grouping import combinations
+from tfcompare.tables.frames import codes_of
 from tfcompare.text import text_of
 
 if TYPE_CHECKING:
@@ -160,12 +163,14 @@ def keys_of_primary(
     alike = with_hosts_of(ours, theirs) if "host" in keys else theirs
     pairing = pair_rows(table, ours, alike, evidence=evidence())
     is_sure = (pairing.baseline >= 0) & (pairing.candidate >= 0) & (pairing.match != PROBABLE)
-    meant = alike[keys].reset_index(drop=True)
+    meant = {key: alike[key].array.copy() for key in keys}
     if "op_name" in keys:
-        is_taken = [key in known for key in zip(*(meant[key] for key in keys), strict=True)]
-        meant["op_name"] = meant["op_name"].mask(pd.Series(is_taken, meant.index), meant["op_name"] + _NO_COUNTERPART)
-    meant.iloc[pairing.candidate[is_sure]] = ours[keys].iloc[pairing.baseline[is_sure]]
-    return pd.concat([theirs[keys].reset_index(drop=True), meant.add_suffix(_OF_PRIMARY)], axis=1)
+        every = zip(*(cells.tolist() for cells in meant.values()), strict=True)
+        is_taken = np.array([row in known for row in every], np.bool_)
+        meant["op_name"][is_taken] += _NO_COUNTERPART
+    for key, cells in meant.items():
+        cells[pairing.candidate[is_sure]] = ours[key].array[pairing.baseline[is_sure]]
+    return theirs[keys].reset_index(drop=True).assign(**{f"{key}{_OF_PRIMARY}": meant[key] for key in keys})
 
 
 def with_keys_of(meant: pd.DataFrame | None, rows: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
@@ -173,10 +178,17 @@ def with_keys_of(meant: pd.DataFrame | None, rows: pd.DataFrame, keys: Sequence[
     if meant is None:
         return rows
     keys = list(keys) or [name for name in meant.columns if not name.endswith(_OF_PRIMARY)]
-    known = rows[keys].merge(meant.drop_duplicates(keys), on=keys, how="left")
-    renamed = {key: known[f"{key}{_OF_PRIMARY}"].fillna(known[key]).to_numpy() for key in keys}
-    return rows.assign(**{key: pd.Series(cells, rows.index, rows[key].dtype) for key, cells in renamed.items()})
+    code = combinations(*(codes_of(meant[key], rows[key]) for key in keys))[1]
+    row = np.full(code.max(initial=-1) + 1, -1)
+    row[code[: len(meant)][::-1]] = np.arange(len(meant))[::-1]  # the first of equal ones
+    found = row[code[len(meant) :]]
+    renamed = {key: rows[key].array.copy() for key in keys}
+    for key, cells in renamed.items():
+        names = meant[f"{key}{_OF_PRIMARY}"].array.take(found)
+        is_known = (found >= 0) & ~np.asarray(names.isna())
+        cells[is_known] = names[is_known]
+    return rows.assign(**renamed)
 
 
 def _keys(rows: pd.DataFrame, table: schema.Table) -> set[tuple[object, ...]]:
-    return set(zip(*(rows[key] for key in table.keys), strict=True))
+    return set(zip(*(rows[key].tolist() for key in table.keys), strict=True))

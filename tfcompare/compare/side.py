@@ -37,27 +37,28 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class StepsOf:
-    """The `included` steps of one capture, in order, and its excluded `stray`: a single row or none. Times are those of
-    one of the `iterations` of a step."""
+    """Of the `steps` of one capture the `included` rows, in order, and its excluded `stray`: a single row or none.
+    Times are those of one of the `iterations` of a step."""
 
-    included: pd.DataFrame
-    stray: pd.DataFrame
+    steps: pd.DataFrame
+    included: npt.NDArray[np.intp]
+    stray: npt.NDArray[np.intp]
     iterations: int = 1
 
     @classmethod
     def of(cls, steps: pd.DataFrame, iterations: int = 1) -> StepsOf:
         """From the steps of a run or of one of its hosts."""
         included, stray = (steps[name].to_numpy(np.bool_) for name in ("included", "stray"))
-        return cls(steps[included], steps[stray & ~included].head(1), iterations)
+        return cls(steps, np.flatnonzero(included), np.flatnonzero(stray & ~included)[:1], iterations)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64]:
         """The numbers of the included steps, then that of the stray."""
-        return np.concatenate([self.included["step"].to_numpy(np.int64), self.stray["step"].to_numpy(np.int64)])
+        return self.steps["step"].to_numpy(np.int64)[np.append(self.included, self.stray)]
 
     def times(self, column: str) -> Times:
         """The times in a column."""
-        return self.split(np.concatenate([frame[column].to_numpy(np.float64) for frame in (self.included, self.stray)]))
+        return self.split(self.steps[column].to_numpy(np.float64)[np.append(self.included, self.stray)])
 
     def split(self, values: Floats) -> Times:
         """Values in steps of `numbers`, one row for all or an array (rows, steps), per iteration; the stray's apart."""

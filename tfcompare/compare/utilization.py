@@ -49,7 +49,8 @@ def instructions_in_steps(run: Run, host: str | None) -> pd.DataFrame:
 
 def on_devices(hlo_ops: pd.DataFrame) -> pd.DataFrame:
     """The instructions without those of SparseCores, which run beside a device's own and have other peaks."""
-    return hlo_ops[hlo_ops["core_type"] != SPARSE_CORE]
+    is_kept = (hlo_ops["core_type"] != SPARSE_CORE).to_numpy()
+    return hlo_ops if is_kept.all() else hlo_ops[is_kept]
 
 
 def roofline_efficiency(rows: pd.DataFrame) -> float:

@@ -10,7 +10,7 @@ from tfcompare import __version__
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import Unknown
-from tfcompare.render import as_json, html, markdown, notebook, terminal
+from tfcompare.render import as_json, terminal
 from tfcompare.render.document import Report, with_all_columns
 from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.views.blocks import Block, Items, Section, Text
@@ -48,7 +48,9 @@ class Shown:
         return f"<{self.view.title} of {self.comparison!r}>"
 
     def _repr_html_(self) -> str:
-        return notebook.cell(self._blocks())
+        from tfcompare.render.notebook import cell
+
+        return cell(self._blocks())
 
     def to(
         self,
@@ -108,5 +110,7 @@ class Shown:
 
 def as_document(form: str, title: str, blocks: Sequence[Block], rows: int) -> str:
     """Blocks as Markdown, with the first `rows` of tables, or as HTML."""
+    from tfcompare.render import html, markdown  # a terminal needs neither
+
     report = Report(title, [Section("", blocks, is_open=True)], f"Made by tfcompare {__version__}.")
     return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tfcompare.frames import HostTables, table_of_hosts
 from tfcompare.schema import HOST_TABLES
+from tfcompare.schema.arrays import Int64
 
 _STR = pd.StringDtype(na_value=np.nan)
 
@@ -49,6 +50,14 @@ def _columns(name: str, table: pa.Table) -> dict[str, Any]:
         else:
             columns[column] = values.to_numpy()
     return columns
+
+
+def codes_of(*columns: pd.Series) -> Int64:
+    """A number for each cell of the columns, one after the other, the same for equal cells."""
+    parts = [pa.table({"cell": pa.array(column)}) for column in columns]
+    cells = pa.concat_tables(parts, promote_options="permissive")["cell"].combine_chunks()
+    codes: Int64 = cells.dictionary_encode("encode").indices.to_numpy().astype(np.int64)
+    return codes
 
 
 def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStringArray:

@@ -27,7 +27,8 @@ _NOT_CACHED = ("op_cells", "op_wall", "annotation_wall", "kernel_cells", "hlo_ce
 
 
 class MeasuredCache:
-    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once, and measured when asked."""
+    """Frames, arrays and what knows its `memory_bytes`, by key: each is made once, and measured when asked. Others are
+    small."""
 
     def __init__(self) -> None:
         self._results: dict[Hashable, Any] = {}
@@ -54,7 +55,7 @@ def _bytes_of(made: Any) -> int:
         return sum(map(_bytes_of, made))
     if isinstance(made, pd.DataFrame):
         return frame_bytes(made)
-    return int(made.nbytes if isinstance(made, np.ndarray | pd.Series) else made.memory_bytes)
+    return int(made.nbytes if isinstance(made, np.ndarray | pd.Series) else getattr(made, "memory_bytes", 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,10 @@ class HostFrames:
             raise Unknown(f"host of {self.run_name}", host, sorted(self._by_name))
         return (self._by_name[host],)
 
+    def several_or_none(self, host: str | None) -> str | None:
+        """The host, or None, which is all, if it is the only one: its figures are those of all. Raises as `select`."""
+        return host if len(self.hosts) > 1 or self.select(host) != self.hosts else None
+
     @cached_property
     def _by_name(self) -> dict[str, HostTables]:
         return {one.host: one for one in self.hosts}
@@ -80,15 +85,15 @@ class HostFrames:
     def host_table(self, name: str, *, host: str | None = None) -> pd.DataFrame:
         """A table of `schema.HOST_TABLES` of all hosts or one, host by host, with a column `host`.
 
-        Numbers that are rows of another table, such as `part`, are rows of that table of the same hosts. Raises
-        `Unknown` for an unknown host, a `TfcompareError` if the table cannot be read any more.
+        Numbers that are rows of another table, such as `part`, are rows of that table of the same hosts. Callers must
+        not modify it. Raises `Unknown` for an unknown host, a `TfcompareError` if the table cannot be read any more.
         """
         hosts = self.select(host)
         if name in _NOT_CACHED:
             return frame_of_hosts(name, hosts)
         table = self.cache.get(("host table", name), lambda: frame_of_hosts(name, self.hosts))
         if host is None or len(self.hosts) == 1:
-            return table.copy(deep=False)
+            return table
         return frame_of_hosts(name, hosts) if schema.HOST_TABLES[name].rows_of else rows_where(table, host=host)
 
     def memory_events(self, *, host: str | None = None) -> list[tuple[str, MemoryEvents]]:
@@ -129,5 +134,6 @@ class HostFrames:
 def rows_where(table: pd.DataFrame, **values: str | None) -> pd.DataFrame:
     """The rows with these values of the columns `host` and `device`, where one is given."""
     for name, value in values.items():
-        table = table if value is None else table[table[name] == value].reset_index(drop=True)
+        if value is not None and not (is_wanted := (table[name] == value).to_numpy()).all():
+            table = table[is_wanted].reset_index(drop=True)
     return table

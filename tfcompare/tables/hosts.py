@@ -58,5 +58,7 @@ def straggler(steps: pd.DataFrame) -> str | None:
 
 def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
     """The steps of the straggler, in order, or of the first host if there is none; `steps` are of all hosts or one."""
-    host = straggler(steps) or steps["host"].min()
+    if len(hosts := steps["host"].unique()) < 2:
+        return steps
+    host = straggler(steps) or min(hosts)
     return steps.loc[steps["host"] == host].reset_index(drop=True)

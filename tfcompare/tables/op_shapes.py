@@ -96,10 +96,9 @@ def dimensions_of(tensors: pd.DataFrame, op_names: pd.Series) -> pd.Series:
 
 def _for_each(rows: pd.DataFrame, dimensions_of: Callable[..., str]) -> pd.Series:
     """The dimensions of each row, computed once for equal ones: hosts have the same ops."""
-    firsts = rows.drop_duplicates()
-    found = [dimensions_of(*cells) for cells in firsts.itertuples(index=False, name=None)]
-    known = firsts.assign(dimensions=pd.Series(found, firsts.index, dtype="str"))
-    return rows.merge(known, how="left", on=list(rows.columns))["dimensions"].set_axis(rows.index)
+    cells = list(zip(*(rows[name].tolist() for name in rows), strict=True))
+    known = {row: dimensions_of(*row) for row in dict.fromkeys(cells)}
+    return pd.Series([known[row] for row in cells], rows.index, dtype="str")
 
 
 def _of_tensor(labels: str, number: int, shape: str, op_name: str, leaf: str, image: str) -> str:

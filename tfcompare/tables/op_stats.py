@@ -13,17 +13,20 @@ import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames import HostTables
-from tfcompare.frames.grouping import any_of, distinct, sums
+from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.schema.arrays import Int64
-from tfcompare.tables.frames import repeated, texts_of
+from tfcompare.tables.frames import codes_of, repeated, texts_of
 from tfcompare.tables.host_frames import HostFrames
 from tfcompare.tables.op_parts import OP, Columns, OpTimes, Parts, merge_hosts, parts_of_hosts, rows_of
 from tfcompare.tables.step_times import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
-_OP = ["host_or_device", "op_name"]
 _NUMBERS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
+_OF_INSTRUCTIONS = [
+    *("total_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s"),
+    *("flops_per_s", "bandwidth_bytes_per_s"),
+]
 _US_PER_S = 1e6
 _SAME_TIME = 1e-9  # relative, of sums of the same times in another order
 
@@ -69,7 +72,9 @@ class OpTables:
 
     def stats(self, host: str | None, device: str | None = None) -> tuple[pd.DataFrame, Int64]:
         """As `op_stats` returns."""
-        return self.frames.cache.get(("op_stats", host, device), lambda: self._stats(host, device))
+        of = self.frames.several_or_none(host)
+        found, op = self.frames.cache.get(("op_stats", of, device), lambda: self._stats(of, device))
+        return (found if of == host else found.assign(host=host)), op
 
     def _stats(self, host: str | None, device: str | None) -> tuple[pd.DataFrame, Int64]:
         hosts = self.frames.select(host)
@@ -172,16 +177,16 @@ def _sums_of_ops(times: OpTimes, cells: Columns, wall: Columns) -> dict[str, npt
     }
 
 
-def wall_times(names: pd.DataFrame, wall: pd.DataFrame, **others: npt.NDArray[Any]) -> pd.DataFrame:
-    """The names, the step, the name of its part, other columns, and the wall time of each row of `op_wall` or
-    `annotation_wall`."""
-    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
-    return names.reset_index(drop=True).assign(
-        step=wall["step"].to_numpy(),
-        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+def wall_times(names: pd.DataFrame, row: str, wall: pd.DataFrame, **others: Any) -> pd.DataFrame:
+    """The names in the row that the column `row` tells, the step, the name of its part, others, and the wall time
+    of each row of `op_wall` or `annotation_wall`."""
+    columns = {name: names[name].array.take(wall[row].to_numpy()) for name in names} | {
+        "step": wall["step"].to_numpy(),
+        "step_part": pd.array([*schema.STEP_PARTS, ""], dtype="str").take(wall["step_part"].to_numpy()),
         **others,
-        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
-    )
+        "wall_time_us": wall["wall_time_ps"].to_numpy() / PS_PER_US,
+    }
+    return pd.DataFrame(columns)
 
 
 def op_cells(times: OpTimes, host: str) -> StepCells:
@@ -206,40 +211,43 @@ def op_cells(times: OpTimes, host: str) -> StepCells:
 
 def _with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
     """`op_stats` with the columns `_NUMBERS` and `bound_by`: known where an op's instructions took all of its time, and
-    theirs are known. `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where they ran."""
-    found = op_stats[_OP].merge(_by_op(hlo_ops), on=_OP, how="left").set_axis(op_stats.index)
-    is_whole = np.isclose(found["total_time_us"], op_stats["total_time_us"], rtol=_SAME_TIME, atol=0.0)
-    numbers = {name: found[name].where(is_whole) for name in _NUMBERS}
-    return op_stats.assign(**numbers, bound_by=found["bound_by"].where(is_whole, ""))
-
-
-def _by_op(hlo_ops: pd.DataFrame) -> pd.DataFrame:
-    """Columns `_OP`, `total_time_us`, `_NUMBERS` and `bound_by`; an instruction without an op is one of its name."""
-    op_name = hlo_ops["op_name"].str.partition(":")[0]
-    has_rate = hlo_ops["flops_per_s"].notna() | (hlo_ops["total_time_us"] == 0)
-    moves = hlo_ops["bandwidth_bytes_per_s"].notna() | (hlo_ops["total_time_us"] == 0)
-    parts = pd.DataFrame(
-        {
-            "host_or_device": hlo_ops["host_or_device"],
-            "op_name": op_name.where(op_name != "", hlo_ops["hlo_op"]),
-            "total_time_us": hlo_ops["total_time_us"],
-            "flops": hlo_ops["flops"],
-            "bytes_accessed": hlo_ops["bytes_accessed"],
-            "timed_flops": hlo_ops["flops"].where(has_rate),
-            "timed_bytes": hlo_ops["bytes_accessed"].where(moves),
-            "computing_s": hlo_ops["flops"] / hlo_ops["peak_flops_per_s"],
-            "moving_s": hlo_ops["bytes_accessed"] / hlo_ops["peak_bytes_per_s"],
+    theirs are known. `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where they ran. An instruction
+    without an op is one of its name."""
+    both = zip(hlo_ops["op_name"].tolist(), hlo_ops["hlo_op"].tolist(), strict=True)
+    names = pd.Series([op.partition(":")[0] or instruction for op, instruction in both], dtype="str")
+    sides = codes_of(op_stats["host_or_device"], hlo_ops["host_or_device"])
+    op = combinations(sides, codes_of(op_stats["op_name"], names))[1]
+    time_us, flops, moved, peak_flops_per_s, peak_bytes_per_s, rate, bandwidth = (
+        hlo_ops[name].to_numpy(np.float64) for name in _OF_INSTRUCTIONS
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = {
+            "total_time_us": time_us,
+            "flops": flops,
+            "bytes_accessed": moved,
+            "timed_flops": np.where(np.isnan(rate) & (time_us != 0), np.nan, flops),
+            "timed_bytes": np.where(np.isnan(bandwidth) & (time_us != 0), np.nan, moved),
+            "computing_s": flops / peak_flops_per_s,
+            "moving_s": moved / peak_bytes_per_s,
         }
+        groups = pd.DataFrame(parts).groupby(op[len(op_stats) :])
+        whole = groups.sum().where(groups.count().eq(groups.size(), axis=0))  # missing where one instruction's is
+        sums = {name: column.to_numpy() for name, column in whole.reindex(op[: len(op_stats)]).items()}
+        time_us = sums["total_time_us"]
+        is_whole = np.isclose(time_us, op_stats["total_time_us"].to_numpy(), rtol=_SAME_TIME, atol=0.0)
+        seconds = np.where(time_us > 0, time_us / _US_PER_S, np.nan)
+        intensity = np.where(sums["timed_bytes"] > 0, sums["timed_flops"] / sums["timed_bytes"], np.nan)
+        least_s = sums["computing_s"] - sums["moving_s"]
+        numbers = {
+            "flops": sums["flops"],
+            "bytes_accessed": sums["bytes_accessed"],
+            "flops_per_s": sums["timed_flops"] / seconds,
+            "bandwidth_bytes_per_s": sums["timed_bytes"] / seconds,
+            "operational_intensity": intensity,
+        }
+    is_unknown = ~is_whole | np.isnan(intensity) | np.isnan(least_s)
+    bound_by = np.select([is_unknown, least_s >= 0], ["", "compute"], "memory")
+    return op_stats.assign(
+        **{name: np.where(is_whole, values, np.nan) for name, values in numbers.items()},
+        bound_by=pd.Series(bound_by, op_stats.index, dtype="str"),
     )
-    groups = parts.groupby(_OP)
-    whole = groups.sum().where(groups.count().eq(groups.size(), axis=0))  # missing where one instruction's is
-    seconds = (whole["total_time_us"] / _US_PER_S).where(whole["total_time_us"] > 0)
-    intensity = (whole["timed_flops"] / whole["timed_bytes"]).where(whole["timed_bytes"] > 0)
-    least_s = whole["computing_s"] - whole["moving_s"]
-    ops = whole.assign(
-        flops_per_s=whole["timed_flops"] / seconds,
-        bandwidth_bytes_per_s=whole["timed_bytes"] / seconds,
-        operational_intensity=intensity,
-        bound_by=np.select([intensity.isna() | least_s.isna(), least_s >= 0], ["", "compute"], "memory"),
-    )
-    return ops[["total_time_us", *_NUMBERS, "bound_by"]].astype({"bound_by": "str"}).reset_index()

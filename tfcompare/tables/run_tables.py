@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.errors import Unknown
@@ -94,8 +95,8 @@ class RunTables(HostFrames):
             return rows_where(self.kinds.host_steps, host=host)
         if name in _SAME_IN_HOSTS:
             frame = rows_where(self.host_table(_SAME_IN_HOSTS[name], host=host), device=device)
-            if name == "kernel_stats" and host is None and len(self.hosts) > 1:
-                frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
+            if name == "kernel_stats":
+                frame = self._longest_first(frame, frame["total_duration_us"], host)
             return schema.table(name).conform(frame)
         if name == "hosts":
             return rows_where(self._hosts_table, host=host, device=device)
@@ -124,6 +125,12 @@ class RunTables(HostFrames):
         if name == "input_pipeline":
             return input_pipeline(self.host_table("op_parts", host=host), self.host_table("op_totals", host=host))
         return timeline_of_events(self.host_table("memory_events", host=host))
+
+    def _longest_first(self, kernels: pd.DataFrame, time_us: pd.Series, host: str | None) -> pd.DataFrame:
+        """Kernels of several hosts, those with most of this time first; those of one host are in that order."""
+        if host is not None or len(self.hosts) == 1:
+            return kernels
+        return kernels.iloc[np.argsort(-time_us.to_numpy(), kind="stable")].reset_index(drop=True)
 
     @cached_property
     def _hosts_table(self) -> pd.DataFrame:
@@ -176,15 +183,19 @@ class RunTables(HostFrames):
             raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))
         if steps is not None:
             return self._in_steps(name, host, steps)
-        return self.cache.get(("in steps", name, host), lambda: self._in_steps(name, host, None)).copy(deep=False)
+        of = self.several_or_none(host)
+        found = self.cache.get(("in steps", name, of), lambda: self._in_steps(name, of, None))
+        return found.assign(host=host) if name == "op_stats" and of != host else found.copy(deep=False)
 
     def _in_steps(self, name: str, host: str | None, numbers: pd.Series | None) -> pd.DataFrame:
-        whole, steps = self.table(name, host=host).copy(deep=False), self.steps_on(host)
+        whole, steps = self.table(name, host=host), self.steps_on(host)
         included = steps.loc[steps["included"].astype(bool), "step"] if numbers is None else numbers
         if steps.empty:
             return whole
         if name == "kernel_stats":
-            return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
+            rows = self.host_table(name, host=host)
+            found = kernel_stats_in_steps(rows, self.cells_in_steps("kernel_cells", host=host), included)
+            return self._longest_first(found, rows["total_duration_us"], host)
         if name == "hlo_ops":
             return hlo_ops_in_steps(whole, self.cells_in_steps("hlo_cells", host=host), included)
         (_, op), of_all = self.ops.stats(host), (len(steps), self.recorded_steps(host))
@@ -198,26 +209,30 @@ class RunTables(HostFrames):
         host.
         """
         ops, wall = self.host_table("op_parts", host=host), self.host_table("op_wall", host=host)
-        stages = pd.Series([*ops["op_name"], ""], dtype="str")
-        return wall_times(ops[OP].iloc[wall["part"]], wall, stage=stages.iloc[wall["stage"]].to_numpy())
+        stages = pd.array([*ops["op_name"].tolist(), ""], dtype="str")
+        return wall_times(ops[OP], "part", wall, stage=stages.take(wall["stage"].to_numpy()))
 
     def annotation_shares(self, host: str) -> pd.DataFrame:
         """The time that each annotation and Python function of one host adds to each part of each step, in which no op
         runs, and between the steps (`NO_STEP`, part ""): columns `kind`, `name`, `step`, `step_part` and
         `wall_time_us`. Raises `Unknown` for an unknown host."""
         annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
-        return wall_times(annotations[["kind", "name"]].iloc[wall["annotation"]], wall)
+        return wall_times(annotations[["kind", "name"]], "annotation", wall)
 
-    def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
-        """Columns `host`, `device` and `op_type`: the types of ops that ran on each device, without idle time, for all
-        hosts or one. Raises `Unknown` for an unknown host."""
-        parts = self.host_table("op_parts", host=host)
-        ran = parts.iloc[self.host_table("op_totals", host=host)["part"].unique()]
-        on_devices = ran[ran["host_or_device"] == schema.DEVICE]
-        return on_devices[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
+    def op_types_on_devices(self, *, host: str | None = None) -> set[tuple[str, str, str]]:
+        """Host, device and op type: the types of ops that ran on each device, without idle time, for all hosts or one.
+        Raises `Unknown` for an unknown host."""
+        found: set[tuple[str, str, str]] = set()
+        for one in self.select(host):
+            ran = one.table("op_parts").take(one.table("op_totals")["part"].unique())
+            on_devices = ran.filter(pc.equal(ran["host_or_device"], schema.DEVICE))
+            pairs = zip(*(on_devices[name].to_pylist() for name in ("device", "op_type")), strict=True)
+            found |= {(one.host, device, op_type) for device, op_type in pairs}
+        return found
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
         host."""
-        tables = (self.host_table(name, host=host) for name in ("op_parts", "kernel_stats", "hlo_ops"))
-        return self.cache.get(("op evidence", host), lambda: op_evidence(*tables))
+        of = self.several_or_none(host)
+        tables = (self.host_table(name, host=of) for name in ("op_parts", "kernel_stats", "hlo_ops"))
+        return self.cache.get(("op evidence", of), lambda: op_evidence(*tables))

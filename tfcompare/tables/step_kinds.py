@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,7 +95,8 @@ class StepKinds:
     def programs(self, host: str | None = None) -> pd.Series:
         """The compiled program that ran in each step, or several, by the step's number in `steps`; steps of which it is
         unknown are left out."""
-        return self.frames.cache.get(("step programs", host), lambda: step_programs(self.ops.cells(host)))
+        of = self.frames.several_or_none(host)
+        return self.frames.cache.get(("step programs", of), lambda: step_programs(self.ops.cells(of)))
 
     def markers(self, host: str | None = None) -> pd.Series:
         """The name of the marker of each step, by the step's number in `steps`; steps of which it is unknown are left
@@ -149,6 +151,5 @@ def of_main_kind(steps: pd.DataFrame, kinds: pd.Series) -> pd.Series:
 def kinds_among(kinds: pd.Series) -> dict[str, int]:
     """How many steps there are of each kind, the most frequent first, given the kind of each step, empty where
     unknown."""
-    counts = kinds.groupby(kinds, sort=False).size().sort_values(ascending=False, kind="stable")
-    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(kinds)))]
-    return {str(name): int(count) for name, count in counts.items()}
+    least = max(FEWEST, LEAST_SHARE * len(kinds))
+    return {name: count for name, count in Counter(kinds.tolist()).most_common() if name and count >= least}

@@ -211,12 +211,12 @@ def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | 
     than two."""
     if len(steps) < 2 or (is_chosen is not None and is_chosen.sum() < 2):
         return None
-    in_time = steps.sort_values("start_us", kind="stable")
-    start = in_time["start_us"].to_numpy(np.float64)
-    end = start + in_time["duration_us"].to_numpy(np.float64)
+    order = np.argsort(steps["start_us"].to_numpy(np.float64), kind="stable")
+    start, duration = (steps[name].to_numpy(np.float64)[order] for name in ("start_us", "duration_us"))
+    end = start + duration
     periods = np.diff(start)
     gaps = np.maximum(start[1:] - np.fmax.accumulate(end)[:-1], 0.0)
     overlaps = np.maximum(end[:-1] - start[1:], 0.0)
-    chosen = np.ones(len(periods), np.bool_) if is_chosen is None else is_chosen.loc[in_time.index].to_numpy()[:-1]
+    chosen = np.ones(len(periods), np.bool_) if is_chosen is None else is_chosen.to_numpy()[order][:-1]
     timed = chosen & ~np.isnan(end[:-1])
     return Window(periods[chosen], periods[timed], gaps[timed], overlaps[timed])

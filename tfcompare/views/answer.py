@@ -328,7 +328,7 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
 
 def _opens(pair: Pair, rows: pd.DataFrame) -> Opens:
     """Opens the op of a finding on one of these rows by its id."""
-    names = {_op_id(row): str(row["op_name"]) for row in rows.to_dict("records")}
+    names = {_op_id(row): str(row["op_name"]) for _, row in rows.iterrows()}
     return Opens(lambda chosen: op.details_by_name(pair, names[chosen]) if chosen in names else None)
 
 

@@ -16,7 +16,6 @@ from tests.views.advice.advice_facts import BETTER, copies, facts, kernels, memo
 from tfcompare.run import Run
 from tfcompare.views.advice import RULES, Advice, Facts, advise_on, facts_of
 from tfcompare.views.advice.worth_trying import MOST_SUGGESTIONS, SUGGESTIONS, worth_trying
-from tfcompare.views.steps.figures import eager_share
 
 ANY_OP = ops(("Device", "Conv2D", "conv", 1, 100.0), ("Host", "DecodeJpeg", "decode", 1, 100.0))
 ONE_KERNEL = kernels(("k", "conv", 1, 100.0, False, False))
@@ -131,7 +130,7 @@ def test_a_rule_speaks_where_it_must_and_is_silent_where_it_must_not(rule: str, 
 
 
 def test_a_program_that_runs_eagerly_has_its_true_share() -> None:
-    assert eager_share(run_named("eager_loop")) == pytest.approx(0.44, abs=0.02)
+    assert facts_named("eager_loop").eager_share == pytest.approx(0.44, abs=0.02)
     found = advice_on("eager_loop")["eager"]
     assert found.title == "Eager ops take 43.7 % of the step"
     steps = run_named("eager_loop").table("op_steps").query("step == 8")
@@ -146,7 +145,7 @@ def test_the_longest_idle_gap_of_a_step_is_named_with_the_ops_around_it() -> Non
 
 
 def test_the_summary_writer_of_one_step_is_no_eager_program() -> None:
-    assert eager_share(run_named("eager_in_one_step")) == 0
+    assert facts_named("eager_in_one_step").eager_share == 0
 
 
 def test_parallel_calls_are_not_called_useless() -> None:

@@ -21,7 +21,9 @@ from tfcompare.compare.matching.moved_layers import by_layers_below
 from tfcompare.compare.matching.name_tree import Ops
 from tfcompare.compare.matching.names import align_ops
 from tfcompare.compare.matching.plain_names import is_recomputed, plain_name
+from tfcompare.frames.grouping import combinations
 from tfcompare.hlo.names import plain_instruction, plain_program
+from tfcompare.tables.frames import codes_of
 
 Contents = dict[str, frozenset[Hashable]]
 """The contents of each program, in the order of their ids."""
@@ -80,19 +82,17 @@ def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[
 
 
 def _with_keys(side: pd.DataFrame, names: _Names, placeholder: str, renamed: Mapping[str, str]) -> pd.DataFrame:
-    programs = side[["host", "program"]].drop_duplicates()
-    each = list(zip(programs["host"], programs["program"], strict=True))
-    described = programs
+    firsts, program = combinations(codes_of(side["host"]), codes_of(side["program"]))
+    each = list(zip(*(side[name].iloc[firsts].tolist() for name in ("host", "program")), strict=True))
+    keys = {}
     for key, found in names.items():
-        cells = [found.get(program, f"{placeholder} {program[1]}\0") for program in each]
-        described = described.assign(**{key: pd.Series(cells, programs.index, dtype="str")})
-    keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
+        cells = pd.array([found.get(one, f"{placeholder} {one[1]}\0") for one in each], dtype="str")
+        keys[key] = cells.take(program)
     stem, op = _map_unique(side["hlo_op"], plain_instruction), _map_unique(side["op_name"], plain_name)
     leaf = op.str.rsplit("/", n=1).str[-1]
     leaf = leaf.where(~op.map(is_recomputed), "recomputed " + leaf)
     origin = _distinct(_map_unique(op, lambda name: renamed.get(name, name)), placeholder)
-    described = side.assign(**keys.set_axis(side.index), stem=_distinct(stem, placeholder), op=op, op_leaf=leaf)
-    described = described.assign(origin=origin)
+    described = side.assign(**keys, stem=_distinct(stem, placeholder), op=op, op_leaf=leaf, origin=origin)
     if "depth" in side:
         return described  # `op_profile` has groups, too
     others = ("category",) if "category" in side else ("memory_space", "output_index", "kind")
@@ -101,12 +101,17 @@ def _with_keys(side: pd.DataFrame, names: _Names, placeholder: str, renamed: Map
 
 def _nth(rows: pd.DataFrame, *others: str) -> pd.Series:
     """The place of each row among those of its op that agree in the columns `others`: `1 of 3`."""
-    number = pd.to_numeric(rows["hlo_op"].str.extract(_NUMBER.pattern, expand=False)).fillna(-1)
-    ordered = rows.assign(number=number).sort_values(["number", "hlo_op"], kind="stable")
-    groups = ordered.groupby(["host", "program", "origin", *others])
-    places = groups.cumcount().reindex(rows.index) + 1
-    counts = groups["hlo_op"].transform("size").reindex(rows.index)
-    return places.astype("str") + " of " + counts.astype("str")
+    names = rows["hlo_op"].tolist()
+    found = [_NUMBER.search(name) for name in names]
+    numbered = [(int(number[1]) if number else -1, name) for number, name in zip(found, names, strict=True)]
+    order = np.array(sorted(range(len(names)), key=numbered.__getitem__), np.intp)
+    group = combinations(*(codes_of(rows[name]) for name in ("host", "program", "origin", *others)))[1]
+    counts = np.bincount(group)
+    order = order[np.argsort(group[order], kind="stable")]  # one group after the other
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names)) - np.repeat(np.cumsum(counts) - counts, counts)
+    texts = [f"{nth} of {count}" for nth, count in zip((place + 1).tolist(), counts[group].tolist(), strict=True)]
+    return pd.Series(texts, rows.index, dtype="str")
 
 
 def _map_unique(names: pd.Series, function: Callable[[str], str]) -> pd.Series:

@@ -59,7 +59,9 @@ from tfcompare.compare.matching.tiers import (
 from tfcompare.compare.tf_data.iterator_tree import PREFIX
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
+from tfcompare.frames.grouping import combinations
 from tfcompare.schema import SIDES, Table
+from tfcompare.tables.frames import codes_of
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import by_number
 
@@ -101,6 +103,8 @@ def host_counterparts(baseline: Iterable[str], candidate: Iterable[str]) -> dict
 def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     """The candidate's rows with hosts renamed as in the baseline; an unmatched host keeps its name."""
     hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())
+    if all(ours == theirs for theirs, ours in hosts.items()):
+        return candidate
     return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
 
 
@@ -124,12 +128,12 @@ def pair_rows(
     if table.name == "tf_data":
         return _with_the_rest([pair_executions(baseline, candidate)], baseline, candidate)
     naming = NAMINGS.get(table.name)
-    if table.name in HLO_TIERS:
-        parts = _in_tiers(HLO_TIERS[table.name], *with_instruction_keys(baseline, candidate))
-    elif naming is None:
-        parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
-    else:
+    if naming is not None:
         parts = _pair_named(naming, baseline, candidate, effective(manual_pairs), evidence)
+    elif table.name in HLO_TIERS:
+        parts = [_in_tiers(HLO_TIERS[table.name], *with_instruction_keys(baseline, candidate))]
+    else:
+        parts = [_in_tiers((Tier(EXACT, table.keys),), baseline, candidate)]
     return _with_the_rest(parts, baseline, candidate)
 
 
@@ -141,15 +145,16 @@ def _pair_named(
     levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
     parts: list[pd.DataFrame] = []
     for level, columns in enumerate(levels):
-        pairs = counterparts(choices, len(columns))
+        if not (pairs := counterparts(choices, len(columns))):
+            continue
         own = {name: name for name in pairs.values()}
         named = with_manual_names(ours, columns, own), with_manual_names(theirs, columns, pairs)
         keys = naming.manual_keys if len(columns) == 1 else MANUAL_KERNELS
         found = _in_tiers([Tier(MANUAL, by) for by in keys], *named)
-        parts += [without_parted(pairs_found, levels[:level], whole, choices) for pairs_found in found]
+        parts.append(without_parted(found, levels[:level], whole, choices))
         ours, theirs = ours.drop(index=named[0].index), theirs.drop(index=named[1].index)
     found = _in_tiers(naming.tiers, ours, theirs, guesses=whole if naming.guesses else None)
-    return parts + [without_parted(pairs_found, levels, whole, choices) for pairs_found in found]
+    return [*parts, without_parted(found, levels, whole, choices)]
 
 
 def _in_tiers(
@@ -158,36 +163,34 @@ def _in_tiers(
     candidate: pd.DataFrame,
     *,
     guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
-) -> list[pd.DataFrame]:
-    """The matches of each tier; with `guesses` (all rows of the two sides), a final tier matches by similarity."""
-    codes = {key: _codes(baseline[key], candidate[key]) for key in dict.fromkeys(key for t in tiers for key in t.keys)}
+) -> pd.DataFrame:
+    """The matches of all tiers; with `guesses` (all rows of the two sides), a final tier matches by similarity."""
+    codes = {
+        key: codes_of(baseline[key], candidate[key]) for key in dict.fromkeys(key for t in tiers for key in t.keys)
+    }
     rows = np.arange(len(baseline)), np.arange(len(candidate))  # not matched yet
-    parts: list[pd.DataFrame] = []
+    of_tiers: list[tuple[Ints, Ints]] = []
     for tier in tiers:
         rest = np.concatenate([rows[0], len(baseline) + rows[1]])
         found = _alone_alike([codes[key][rest] for key in tier.keys], len(rows[0]))
-        ours, theirs = baseline.index[rows[0][found[0]]], candidate.index[rows[1][found[1]]]
-        parts.append(pd.DataFrame({"baseline": ours, "candidate": theirs, "match": tier.name}))
+        of_tiers.append((rows[0][found[0]], rows[1][found[1]]))
         rows = np.delete(rows[0], found[0]), np.delete(rows[1], found[1])
         if not (rows[0].size and rows[1].size):
             break
-    if guesses is not None:
-        left = baseline.iloc[rows[0]], candidate.iloc[rows[1]]
-        parts.append(likely_rows(*left, guesses, pd.concat(parts)).assign(match=PROBABLE))
-    return parts
-
-
-def _codes(ours: pd.Series, theirs: pd.Series) -> Ints:
-    """A number for each cell of both columns, the same for equal cells."""
-    return pd.factorize(pd.concat([ours, theirs], ignore_index=True), use_na_sentinel=False)[0]
+    ours, theirs = (np.concatenate(of_side) for of_side in zip(*of_tiers, strict=True))
+    match = np.repeat([tier.name for tier in tiers[: len(of_tiers)]], [len(one) for one, _ in of_tiers])
+    labels = {"baseline": baseline.index[ours], "candidate": candidate.index[theirs]}
+    pairs = pd.DataFrame(labels | {"match": match.astype(object)})
+    if guesses is None:
+        return pairs
+    left = baseline.iloc[rows[0]], candidate.iloc[rows[1]]
+    return pd.concat([pairs, likely_rows(*left, guesses, pairs).assign(match=PROBABLE)])
 
 
 def _alone_alike(keys: Sequence[Ints], split: int) -> tuple[Ints, Ints]:
     """Pairs of rows with equal keys that no other row of their side has: of the rows before `split` and those from it,
     each counted from 0 and in the order of the first. `keys` holds the codes of all rows for each key."""
-    number = keys[0]
-    for codes in keys[1:]:
-        number = pd.factorize(number * (codes.max(initial=0) + 1) + codes)[0]
+    number = combinations(*keys)[1]
     ours, theirs = number[:split], number[split:]
     kinds = number.max(initial=-1) + 1
     is_alone = (np.bincount(ours, minlength=kinds) == 1) & (np.bincount(theirs, minlength=kinds) == 1)
@@ -235,7 +238,7 @@ def _found_names(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, manual_pairs: Names, evidence: Evidence
 ) -> list[Names]:
     """Maps names of the candidate to the baseline's: by name or manually, by place in the program, by similarity."""
-    there = set(baseline[naming.name]), set(candidate[naming.name])
+    there = set(baseline[naming.name].tolist()), set(candidate[naming.name].tolist())
     chosen = {c: b for c, b in manual_pairs.items() if b in there[0] and c in there[1]}
     if naming.weight is None:
         aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
@@ -264,11 +267,12 @@ def _with_tier_keys(
     """Both sides with the columns listed in `Tier`; `manual_pairs` maps manually paired names to the baseline's."""
     names = _found_names(naming, baseline, candidate, manual_pairs, evidence)
     ours, theirs = (_with_keys_of_side(side, naming.name) for side in (baseline, candidate))
-    for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
-        aligned = [found.get(name, f"{name} has no counterpart\0") for name in candidate[naming.name]]
-        ours = ours.assign(**{column: baseline[naming.name]})
-        theirs = theirs.assign(**{column: pd.Series(aligned, candidate.index, dtype="str")})
-    return ours, theirs
+    own = candidate[naming.name].tolist()
+    aligned = {
+        column: pd.array([found.get(name, f"{name} has no counterpart\0") for name in own], dtype="str")
+        for column, found in zip(("aligned", "placed", "guessed"), names, strict=False)
+    }
+    return ours.assign(**dict.fromkeys(aligned, baseline[naming.name])), theirs.assign(**aligned)
 
 
 _NUMBER = re.compile(r"\d{1,18}")
@@ -276,11 +280,12 @@ _OF_OP = ["host", "memory_id", "op_name", "region_type", "data_type"]
 
 
 def _with_keys_of_side(side: pd.DataFrame, name: str) -> pd.DataFrame:
-    side = side.assign(leaf=pd.Series([op.rpartition("/")[2] for op in side[name]], side.index, dtype="str"))
+    found = {"leaf": [op.rpartition("/")[2] for op in side[name].tolist()]}
     if "op_type" in side:
-        side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
+        found["plain_type"] = [plain_type(kind) for kind in side["op_type"].tolist()]
     if "kernel_name" in side:
-        side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+        found["canonical"] = [canonical_kernel(kernel) for kernel in side["kernel_name"].tolist()]
+    side = side.assign(**{column: pd.array(cells, dtype="str") for column, cells in found.items()})
     if "shape" in side:
         elements = side["shape"].map(lambda shape: float(math.prod(map(float, _NUMBER.findall(shape)))))
         of_op = side.assign(elements=elements).sort_values(["elements", "shape"], kind="stable").groupby(_OF_OP)
@@ -297,7 +302,8 @@ def _ops_of_sides(
     for side, known in zip(sides, evidence, strict=True):
         named = ((name, plain_type(kind)) for name, kind in _named(naming, side) if not name.startswith(PREFIX))
         types = {name: {""} for name in known.names if not name.startswith(PREFIX)} | types_of_names(named)
-        weights = dict(side.groupby(naming.name)[weight].sum().astype("float64"))
+        sums = side.groupby(naming.name)[weight].sum().astype("float64")
+        weights = dict(zip(sums.index.tolist(), sums.tolist(), strict=True))
         shapes = known.shapes if have_shapes else known.launches
         found.append(Ops(types, weights, shapes=shapes, places=known.places))
     return found[0], found[1]
@@ -305,8 +311,8 @@ def _ops_of_sides(
 
 def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:
     """The name and type of the op of each row."""
-    types = side[naming.op_type] if naming.op_type is not None else [""] * len(side)
-    return list(zip(side[naming.name], types, strict=True))
+    types = side[naming.op_type].tolist() if naming.op_type is not None else [""] * len(side)
+    return list(zip(side[naming.name].tolist(), types, strict=True))
 
 
 def pair_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[tuple[str, str], str]:

@@ -77,8 +77,8 @@ def iterations_per_step(sides: tuple[Side, Side], matched: Callable[[], pd.DataF
 def _usual_ops(side: Side) -> pd.DataFrame:
     """`OP`, `time_us` in all steps and `occurrences` in the usual step of one device or host, of the first capture."""
     run, host = side.run, side.host
-    cells = side.cells(0, OP_STATS.name)
-    time_us, occurrences = usual_step(cells, side.steps(0).included["step"].to_numpy(np.int64))
+    cells, steps = side.cells(0, OP_STATS.name), side.steps(0)
+    time_us, occurrences = usual_step(cells, steps.numbers[: len(steps.included)])
     on_device = (cells.keys["host_or_device"] == DEVICE).to_numpy()
     places = np.where(on_device, computing_devices(run, host), len(run.host_names) if host is None else 1)
     return cells.keys[list(OP)].assign(time_us=time_us, occurrences=occurrences / places)

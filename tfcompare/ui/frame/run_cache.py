@@ -167,7 +167,7 @@ class Comparisons(Cache, Generic[T]):
 
     def _is_full(self) -> bool:
         """Measured at each request: pages derive tables after the comparison was made."""
-        made = [result for result, _ in self._results.values()]
+        made = list(self._results.values())
         runs = {id(run): run for _, several in made for run in several}
         derived = sum(self._derived_bytes(comparison) for comparison, _ in made)
         return len(self) > MAX_COMPARISONS or sum(run.memory_bytes for run in runs.values()) + derived > self.max_bytes

@@ -18,8 +18,6 @@ from tfcompare.views.input.figures import MODERATELY_SHARE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pandas as pd
-
 
 LAUNCH_SHARE = 0.15
 """Of the step: the share from which TensorBoard's overview calls a program highly bound by kernel launches."""
@@ -40,7 +38,6 @@ BUSY_CORES = 0.5
 """Threads within ops ÷ cores, on average over the profile: from there on, all cores are busy at times."""
 ROOMY = 0.5
 """Share of its capacity below which a memory has room for a batch twice as large."""
-_HOST_MEMORY = "cpu|host"
 
 LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
 LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
@@ -262,15 +259,9 @@ def device_waits(facts: Facts) -> Found | None:
     return Found(title, text, (WAIT_SHARE, WAIT_TIME), XLA_GUIDE, WAIT_SHARE.of(facts))
 
 
-def device_memory(facts: Facts) -> pd.DataFrame:
-    """The rows of `memory_summary` on the memories of devices, by their ids, whose capacity is known."""
-    rows = facts.memory[facts.memory["capacity_bytes"] > 0]
-    return rows[~rows["memory_id"].str.contains(_HOST_MEMORY, case=False)]
-
-
 def _fullest(facts: Facts, column: str) -> float:
     """A column of the device memory that was fullest since the program began; NaN without one."""
-    rows = device_memory(facts)
+    rows = facts.device_memory
     if rows.empty:
         return math.nan
     highest = rows[["peak_bytes", "peak_heap_bytes"]].max(axis=1)  # of the profile, and since the program began

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
 
+_HOST_MEMORY = "cpu|host"
+
 FEWEST_STEPS = 3
 """The minimum number of included steps for advice on times: with fewer, a single exception could dominate."""
 CORES = Figure("Cores that tf.data counts", "", lambda f: f.cores)
@@ -47,7 +49,7 @@ class Facts:
     the instructions in the steps that count. The other frames are the run's tables. `pipeline`: the analysis of its
     input pipeline, None without one. `host_steps`: what the average step of that host is made of, None without steps;
     `window`: from its first step to its last, None for fewer than two; `gap`: as `usual_gap`; `eager_share`: as
-    `part_times.eager_share`; `cores`: as tf.data counts them on the host, NaN where it is unknown.
+    `steps.figures.eager_share`; `cores`: as tf.data counts them on the host, NaN where it is unknown.
     """
 
     info: RunInfo
@@ -73,6 +75,17 @@ class Facts:
     hlo_memory: pd.DataFrame
     compilations: pd.DataFrame
     busy_threads: float = field(default=math.nan)
+
+    @cached_property
+    def computing_ops(self) -> pd.DataFrame:
+        """The ops of the device; without one, of the host."""
+        return self.ops[self.ops["host_or_device"] == (DEVICE if self.has_device else HOST)]
+
+    @cached_property
+    def device_memory(self) -> pd.DataFrame:
+        """The rows of `memory_summary` on the memories of devices, by their ids, whose capacity is known."""
+        rows = self.memory[self.memory["capacity_bytes"] > 0]
+        return rows[~rows["memory_id"].str.contains(_HOST_MEMORY, case=False)]
 
     @property
     def is_jax(self) -> bool:
@@ -196,6 +209,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     steps = steps_of_straggler(table("steps"))
     counted = steps[steps["included"].astype(bool)]
     op_stats, iterators, copies = table("op_stats"), table("tf_data"), table("copies")
+    of_steps = host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None
     is_op = (op_stats["op_type"] != IDLE) & (op_stats["host_or_device"] != SPARSE_CORE)
     ops = op_stats[is_op].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
@@ -211,10 +225,10 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         recorded_steps=run.tables.recorded_steps(host),
         wait=wait_of(run, host),
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
-        host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
+        host_steps=of_steps,
         window=window_of(run, host),
         gap=usual_gap(run, counted),
-        eager_share=eager_share(run, host),
+        eager_share=eager_share(ops, of_steps, run.info),
         cores=cores_of(iterators),
         ops=ops,
         idle_us={str(side): float(us) for side, us in idle.items()},

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.units import share_of
 from tfcompare.views.advice.facts import longest as longest_of
@@ -30,13 +32,9 @@ def _side(facts: Facts) -> str:
     return DEVICE if facts.has_device else HOST
 
 
-def _compute(facts: Facts) -> pd.DataFrame:
-    return facts.ops[facts.ops["host_or_device"] == _side(facts)]
-
-
 def _convolutions(facts: Facts) -> pd.DataFrame:
-    ops = _compute(facts)
-    return ops[ops["op_type"].map(lambda kind: bool(_CONVOLUTION.fullmatch(str(kind)))).astype(bool)]
+    is_one = [_CONVOLUTION.fullmatch(kind) is not None for kind in facts.computing_ops["op_type"].tolist()]
+    return facts.computing_ops[np.array(is_one, np.bool_)]
 
 
 def _convolving_us(facts: Facts) -> float:
@@ -50,7 +48,7 @@ def _us(ops: pd.DataFrame) -> float:
 
 
 CONVOLUTION_OF_OPS = Figure(
-    "Convolutions, of the op time", SHARE, lambda f: share_of(_convolving_us(f), _us(_compute(f)))
+    "Convolutions, of the op time", SHARE, lambda f: share_of(_convolving_us(f), _us(f.computing_ops))
 )
 CONVOLUTION_TIME = Figure("Convolutions", "µs", lambda f: f.per_step(_convolving_us(f)), summed=True)
 
@@ -109,7 +107,7 @@ def _layers(ops: pd.DataFrame) -> set[tuple[str, str]]:
 
 def _bias_ops(facts: Facts) -> pd.DataFrame:
     """The adding of such biases and its gradient."""
-    ops = _compute(facts)
+    ops = facts.computing_ops
     layers = tuple(f"{layer}/" for layer in normalized_biases(facts.ops))
     if not layers:
         return ops.iloc[:0]
@@ -119,7 +117,7 @@ def _bias_ops(facts: Facts) -> pd.DataFrame:
 
 
 BIASED_LAYERS = Figure("Layers with a bias that is normalized away", "", lambda f: float(len(normalized_biases(f.ops))))
-BIAS_OF_OPS = Figure("Their biases, of the op time", SHARE, lambda f: share_of(_us(_bias_ops(f)), _us(_compute(f))))
+BIAS_OF_OPS = Figure("Their biases, of the op time", SHARE, lambda f: share_of(_us(_bias_ops(f)), _us(f.computing_ops)))
 BIAS_TIME = Figure("Their biases", "µs", lambda f: f.per_step(_us(_bias_ops(f))), summed=True)
 
 

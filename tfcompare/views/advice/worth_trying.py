@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.schema.kernels import HOST_TO_DEVICE
-from tfcompare.views.advice.device_rules import device_memory
 from tfcompare.views.advice.model import DATA_GUIDE, GPU_GUIDE, GUIDE, MIXED_PRECISION_GUIDE, WORTH_IT, XLA_GUIDE
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ SUGGESTIONS = {
             "It gives the device more to do per step; this profile "
             "does not show how much of the device's memory is left.",
             GPU_GUIDE,
-            lambda f: f.has_device and device_memory(f).empty,
+            lambda f: f.has_device and f.device_memory.empty,
             ("larger_batch", "launch_bound", "idle_device"),
         ),
         Suggestion(

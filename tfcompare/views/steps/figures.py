@@ -23,7 +23,7 @@ from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.frames.host_annotations import gets_input
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.frames.ops.op_parts import NO_STEP
-from tfcompare.schema import DEVICE, HOST, IDLE, STEP_PARTS, STEP_PRECISIONS
+from tfcompare.schema import DEVICE, HOST, STEP_PARTS, STEP_PRECISIONS
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.tables.step_times import StepCells, Window
@@ -33,7 +33,7 @@ from tfcompare.views.key_figures import KeyFigure, Unit, better_by
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
     from tfcompare.compare.side import Side
-    from tfcompare.run import Run
+    from tfcompare.run import Run, RunInfo
 
 LEAST_KNOWN = 0.5
 """The minimum share of device computing with known precision for which a 16-bit share is given."""
@@ -141,22 +141,20 @@ def _getting_input(shares: pd.DataFrame) -> pd.Series:
     return found
 
 
-def eager_share(run: Run, host: str | None = None) -> float:
+def eager_share(ops: pd.DataFrame, steps: HostSteps | None, info: RunInfo) -> float:
     """The median over the steps of the share in which the host is busy with eager ops; NaN without host ops.
 
-    With several hosts, on the straggler. Time in which a device is busy and time waiting for input are excluded.
-    Without steps, it is the ops' self time as a share of the profile.
+    `ops` are `op_stats` without IDLE, `steps` those of the straggler of several hosts. Time in which a device is busy
+    and time waiting for input are excluded. Without steps, it is the ops' self time as a share of the profile.
     """
-    ops = run.table("op_stats", host=host)
-    ops = ops[(ops["host_or_device"] == HOST) & (ops["op_type"] != IDLE)]
+    ops = ops[ops["host_or_device"] == HOST]
     if ops.empty:
         return math.nan
     eager = ops[ops["is_eager"].astype(bool)]
-    steps = steps_of_straggler(run.table("steps", host=host))
-    if not run.info.has_steps or steps.empty:
-        duration_us = run.info.duration_ms * 1e3
+    if steps is None:
+        duration_us = info.duration_ms * 1e3
         return min(float(eager["self_time_us"].sum()) / duration_us, 1.0) if duration_us > 0 else math.nan
-    return host_steps(run, str(steps["host"].iloc[0])).median_share(eager["op_name"].tolist())
+    return steps.median_share(eager["op_name"].tolist())
 
 
 def host_steps(run: Run, host: str) -> HostSteps:

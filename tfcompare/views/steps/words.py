@@ -75,7 +75,8 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     if row is None:
         return []
     steps = run.table("steps", host=host)
-    others_us = run_steps(steps).query("included and not stray")["duration_us"].max()
+    of_run = run_steps(steps)
+    others_us = of_run.loc[of_run["included"] & ~of_run["stray"], "duration_us"].max()
     is_stray_here = row["stray_us"] > BEYOND_SECOND * others_us  # a stray of the run may be none of the host
     is_counted = run.choice.counts_stray
     found = []
