@@ -23,9 +23,11 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.profile_reader import build_here
 from tfcompare.render import html, markdown
 from tfcompare.render.document import Report
+from tfcompare.render.shown import Shown
 from tfcompare.schema import Group
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.views.blocks import Block, Code, Section, Text
+from tfcompare.views.steps.what_differs import UNREACHED
 from tfcompare.views.xla.program import are_identical, is_too_large, program_diff
 from tfcompare.views.xla.view import NOTHING, NOTHING_ALONE, VIEW, compilation_rows, sentence, sentence_alone
 
@@ -240,11 +242,14 @@ def test_programs_with_the_same_bytes_are_equal_without_reading_their_instructio
     renamed = [*LAYERS[:-1], instruction("out.9", "negate", F32[8, 8], "dot.7")]
     for others, groups in ((LAYERS, ["core"]), (renamed, ["core", "programs"])):
         read.clear()
-        folders = stored(tmp_path / str(len(groups)), (profile(*LAYERS), profile(*others)))
+        another = profile(*others) + chunk(3, "a warning of another capture")
+        folders = stored(tmp_path / str(len(groups)), (profile(*LAYERS), another))
         runs = [load(folder, build=build) for folder in folders]
-        (pair,) = pairs_of(compare(*runs))
-        assert are_identical(pair)
+        comparison = compare(*runs)
+        assert UNREACHED in " ".join(Shown.of(comparison, "overview").to("table").split())
         assert sorted(set(read)) == groups
+        (pair,) = pairs_of(comparison)
+        assert are_identical(pair)
         found = blocks(pair)
         assert [one.text for one in of_kind(found, Text)] == [SAME], "the same sentence, however it was found"
 

@@ -19,7 +19,7 @@ from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import format_value
 from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
 from tfcompare.views.xla.memory import program_names
-from tfcompare.views.xla.program import contents_of, diff_of
+from tfcompare.views.xla.program import contents_of, diff_of, recorded_programs
 
 if TYPE_CHECKING:
     from tfcompare.compare.comparability import Mismatch
@@ -280,7 +280,8 @@ def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
 def _divided_and_donated(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """How the parameters of programs that ran on both sides are divided among devices, and which are donated."""
     ran = [set(map(plain_program, run.table("hlo_ops")["program"].unique())) for run in (baseline, candidate)]
-    if ran[0].isdisjoint(ran[1]):
+    recorded = [{digest for _, digest in recorded_programs(run).values()} for run in (baseline, candidate)]
+    if ran[0].isdisjoint(ran[1]) or recorded[0] == recorded[1] != set():
         return
     try:
         ours, theirs = (run.table("hlo_programs") for run in (baseline, candidate))

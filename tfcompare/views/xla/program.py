@@ -15,6 +15,7 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_instruction
+from tfcompare.run import Run
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.views.blocks import Block, Code, Section, Text
@@ -50,8 +51,6 @@ def diff_of(pair: Pair, program: str, rows: pd.DataFrame) -> ProgramDiff | str:
 
     def make() -> ProgramDiff | str:
         try:
-            if size := _equal_instructions(pair, rows):
-                return ProgramDiff(size, 0, 0, 0, ())
             sides = _instructions(pair, rows)
         except TfcompareError as error:  # the profile is not there any more, or another one
             return as_markdown(error)
@@ -64,7 +63,8 @@ def diff_of(pair: Pair, program: str, rows: pd.DataFrame) -> ProgramDiff | str:
         ours, theirs = (_recomputed(rows, side, own) for side, own in zip(SIDES, sides, strict=True))
         return program_diff(sides[0], sides[1], (ours, theirs))
 
-    return pair.cached(("xla_program_diff", program), make)
+    size = _equal_instructions(pair, rows)
+    return ProgramDiff(size, 0, 0, 0, ()) if size else pair.cached(("xla_program_diff", program), make)
 
 
 def _program_blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
@@ -109,13 +109,15 @@ def contents_of(pair: Pair) -> tuple[dict[tuple[str, str], str], ...]:
 
 @cached_per_pair
 def _recorded(pair: Pair) -> list[dict[tuple[str, str], tuple[int, str]]]:
-    """(number of instructions, digest of the bytes) of each (host, program) on each side, as far as it is known."""
-    sides = []
-    for side in pair.sides:
-        table = side.run.tables.host_table("hlo_contents", host=side.host)
-        cells = zip(*(table[name] for name in ("host", "program", "instructions", "content")), strict=True)
-        sides.append({(host, name): (int(size), digest) for host, name, size, digest in cells})
-    return sides
+    """`recorded_programs` of both sides."""
+    return [recorded_programs(side.run, side.host) for side in pair.sides]
+
+
+def recorded_programs(run: Run, host: str | None = None) -> dict[tuple[str, str], tuple[int, str]]:
+    """(number of instructions, digest of the bytes) of each (host, program) that ran, as far as it is known."""
+    table = run.tables.host_table("hlo_contents", host=host)
+    cells = zip(*(table[name] for name in ("host", "program", "instructions", "content")), strict=True)
+    return {(host, name): (int(size), digest) for host, name, size, digest in cells}
 
 
 def are_identical(pair: Pair) -> bool:
@@ -128,14 +130,12 @@ def are_identical(pair: Pair) -> bool:
 
 
 def _equal_instructions(pair: Pair, rows: pd.DataFrame) -> int:
-    """How many instructions the program has, if it is known to be equal on both sides and to compute nothing again;
-    else 0."""
-    names = program_names(rows)
-    sides = list(zip(contents_of(pair), names, strict=True))
-    ours, theirs = ({digest for (_, name), digest in side.items() if name in own} for side, own in sides)
-    sizes = [size for (_, name), (size, _) in _recorded(pair)[0].items() if name in names[0]]
+    """How many instructions the program has if its bytes are the same on both sides and it computes nothing again, else
+    0."""
+    sides = zip(_recorded(pair), program_names(rows), strict=True)
+    ours, theirs = ({found for (_, name), found in side.items() if name in names} for side, names in sides)
     computes_again = rows[by_role("is_rematerialized", SIDES)].astype("boolean").fillna(False).to_numpy().any()
-    return sizes[0] if sizes and ours == theirs and len(ours) == 1 and not computes_again else 0
+    return next(iter(ours))[0] if ours == theirs and len(ours) == 1 and not computes_again else 0
 
 
 def _recomputed(rows: pd.DataFrame, side: str, program: pd.DataFrame) -> int:
