@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tfcompare import settings
-from tfcompare.compare.matching.manual import ManualChoice
-from tfcompare.compare.pair import Per
-from tfcompare.compare.repeats import accept_captures
-from tfcompare.compare.same_ids import with_distinct_ids
-from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import FrameBuilder, OnProgress
 from tfcompare.run import Run, Stray, load
@@ -27,6 +23,11 @@ from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import reader_within
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
+
+if TYPE_CHECKING:
+    from tfcompare.compare.matching.manual import ManualChoice
+    from tfcompare.compare.pair import Per
+    from tfcompare.comparison import Comparison
 
 Progress = Callable[[FoundRun], OnProgress | None]
 """Called with each run before it is read; returns what is called while it is downloaded."""
@@ -97,6 +98,10 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Ca
 
 def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison, list[str]]:
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
+    from tfcompare.compare.repeats import accept_captures  # once files are being read, which takes as long
+    from tfcompare.compare.same_ids import with_distinct_ids
+    from tfcompare.comparison import compare
+
     runs = with_distinct_ids([side[0] for side in found], ())
     accepted = accept_captures(found, runs)
     pairs = {run.id: choices for run, choices in zip(runs[1:], question.pairs, strict=False)}

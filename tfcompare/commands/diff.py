@@ -61,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.table is not None and arguments.table not in diffable():
         raise Unknown("table with a diff", arguments.table, diffable())
     asked = comparison_question(arguments)
-    comparison = answered(replace(asked, per="run") if arguments.per == OCCURRENCE else asked)
+    asked = replace(asked, per="run") if arguments.per == OCCURRENCE else asked
+    comparison = answered(asked, "tfcompare.views.steps.view")
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:

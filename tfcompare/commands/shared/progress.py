@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.output import note
@@ -18,9 +20,13 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Shows which run is downloaded, and says once, before the first profile, that the reader must be compiled."""
+    """Shows which run is downloaded, and says once, before the first profile, that the reader must be compiled.
 
-    def __init__(self) -> None:
+    `needed_next`: a module that is imported meanwhile.
+    """
+
+    def __init__(self, needed_next: str = "") -> None:
+        self._needed_next = needed_next
         self._has_begun = False
 
     def __call__(self, found: FoundRun) -> OnProgress:
@@ -28,6 +34,8 @@ class Reading:
         if not self._has_begun and not found.is_stored:
             self._has_begun = True
             note_if_compiling()
+            if self._needed_next:
+                Thread(target=import_module, args=(self._needed_next,), daemon=True).start()
 
         def update(here: int, total: int) -> None:
             is_done = here >= total
@@ -36,11 +44,12 @@ class Reading:
         return update
 
 
-def answered(question: Question) -> Comparison:
-    """The comparison that answers a question; shows progress, and prints what there is to know about the runs."""
+def answered(question: Question, needed_next: str = "tfcompare.comparison") -> Comparison:
+    """The comparison that answers a question; shows progress, and prints what there is to know about the runs.
+    `needed_next`: as of `Reading`."""
     from tfcompare.loading import answer
 
-    comparison, sentences = answer(question, Reading())
+    comparison, sentences = answer(question, Reading(needed_next))
     notes(sentences)
     return comparison
 
