@@ -25,7 +25,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered_densely(code, size) if size <= _MAX_DENSE_RATIO * len(code) else _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= len(code) else _numbered(code)
     return rows, code
 
 

@@ -170,7 +170,7 @@ def _ops_on_plane(
     space: XSpace, plane: Plane, every: Int32, launch: Int32, launched: list[Launch], step: Int32, is_eager: Bools
 ) -> OpEvents:
     in_file, events = np.array([it.in_file for it in launched], np.bool_), space.events
-    rows = every[in_file[launch[every]]]
+    rows = every[in_file.take(launch.take(every))]
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0
@@ -191,10 +191,10 @@ def _ops_on_plane(
         host_or_device=schema.DEVICE,
         rows=rows,
         parts=parts,
-        part=part,
+        part=part.astype(np.int32),
         step=step[rows],
         start_ps=events.start_ps[rows],
-        occurrences=np.ones(len(rows), np.int64),
+        occurrences=np.broadcast_to(np.int64(1), len(rows)),
         executions=np.where(instruction < 0, 1, executions),
         total_ps=duration,
         self_ps=duration,
