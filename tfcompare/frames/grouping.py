@@ -112,7 +112,7 @@ def sums(code: Int64, values: Int64, size: int) -> Int64:
     return out
 
 
-def largest(code: Int64, values: Int64, size: int) -> Int64:
+def largest(code: Int32 | Int64, values: Int64, size: int) -> Int64:
     """The largest value of each code, for codes from 0 to `size` − 1."""
     out = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(out, code, values)

@@ -18,7 +18,7 @@ from tfcompare.frames.ops.launches import Launch, launched_on_devices, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
-from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32
 from tfcompare.xspace import Plane, XSpace, lookup
 
 _OPERANDS = "shape"
@@ -203,7 +203,7 @@ def _ops_on_plane(
     )
 
 
-def _codes(names: pa.StringArray, programs: pa.StringArray) -> Int64:
+def _codes(names: pa.StringArray, programs: pa.StringArray) -> Int32:
     """A number from 0 up for each distinct name, −1 for those without a program."""
     codes = names.dictionary_encode().indices.to_numpy()
-    return np.where(pc.not_equal(programs, "").to_numpy(zero_copy_only=False), codes, -1).astype(np.int64)
+    return np.where(pc.not_equal(programs, "").to_numpy(zero_copy_only=False), codes, -1).astype(np.int32)

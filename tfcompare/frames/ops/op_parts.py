@@ -169,7 +169,7 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
     return np.where(latest < 0, -1, earliest), latest
 
 
-def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
+def executions_on_streams(instruction: Int32, program: Int32, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
     """For each event of a GPU, how many executions of its instruction begin with it: 1 or 0.
 
     GPUs record kernels, no executions, and an instruction may run one kernel several times. A stream runs one
@@ -189,7 +189,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
     ran, on, run_by = instruction[rows], line[rows], kernel[rows]
     is_first = np.append(True, (ran[1:] != ran[:-1]) | (on[1:] != on[:-1]))
     stream, runs = _most_frequent(ran, on, is_first.astype(np.int64))
-    each = np.ones(len(rows), np.int64)
+    each = np.broadcast_to(np.int64(1), len(rows))
     most_kernel, most = _most_frequent(ran, run_by, each)
     least_kernel, negative = _most_frequent(ran, run_by, -each)
     limit = np.minimum(most, _program_executions(ran, program[rows], runs_once[rows], on, runs))
@@ -202,7 +202,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
     return begins
 
 
-def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
+def _program_executions(ran: Int32, program: Int32, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
     """For each instruction, how often its program ran; no limit if it may run more often, or if that is unknown."""
     out = np.full(len(runs), np.iinfo(np.int64).max)
     once = np.flatnonzero(runs_once)
@@ -239,7 +239,7 @@ def op_occurrences(parts: pa.RecordBatch, part: Int32 | Int64, executions: Int64
     return np.where(text_of_event == chosen[op], executions, 0)
 
 
-def _most_frequent(group: Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
+def _most_frequent(group: Int32 | Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
     """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first, and of
     groups without events −1 and 0. Groups are numbers from 0 up."""
     firsts, pair = combinations(group, member)
