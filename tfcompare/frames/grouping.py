@@ -34,7 +34,7 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least if least else column, most - least + 1
-    code, rows = _numbered(column)
+    code, rows = _numbered(np.array(column, np.int64))  # a copy: for those that are read-only it is compiled once more
     return code, len(rows)
 
 
@@ -44,16 +44,15 @@ def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1, dtype=np.int32)  # of equal ones the last is left
     is_first = np.zeros(len(codes), np.bool_)
     is_first[first[first >= 0]] = True
-    rows = np.flatnonzero(is_first)
+    rows = is_first.nonzero()[0]
     first[codes[rows]] = np.arange(len(rows), dtype=np.int32)
     return first.take(codes).astype(np.int64), rows
 
 
-def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
+def _numbered(values: Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
     code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
-    # For arrays that are read-only it would be compiled once more.
-    keys = np.require(values, np.int64, ["C", "W"]).view(np.uint64)
+    keys = values.view(np.uint64)
     factor = np.uint64(2 * lookup.SEED + 1)
     found, bits = -1, 8
     while found < 0:
