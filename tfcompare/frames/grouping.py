@@ -40,12 +40,12 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
 
 def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
     """As `_numbered`, of codes from 0 to `size` − 1."""
-    first = np.full(size, -1, np.int32)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1, dtype=np.int32)  # of equal ones the last is left
+    first, places = np.full(size, -1, np.int32), np.arange(len(codes), dtype=np.int32)
+    first[codes[::-1]] = places[::-1]  # of equal ones the last is left
     is_first = np.zeros(len(codes), np.bool_)
     is_first[first[first >= 0]] = True
     rows = is_first.nonzero()[0]
-    first[codes[rows]] = np.arange(len(rows), dtype=np.int32)
+    first[codes[rows]] = places[: len(rows)]
     return first.take(codes).astype(np.int64), rows
 
 

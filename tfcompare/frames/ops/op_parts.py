@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
@@ -99,9 +97,10 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     first, count = np.cumsum([0, *counts[:-1]]), sum(counts)
     for plane, n in zip(planes, first, strict=True):
         plane.part[:] += n
-    names = ("part", "step", "earliest", "latest", "is_eager", *SUMMED)
+    names = ("part", "step", "earliest", "latest", *SUMMED)
     columns = {name: _together([getattr(plane, name) for plane in planes]) for name in names}
-    part, is_eager, summed = columns["part"], columns["is_eager"], {name: columns[name] for name in SUMMED}
+    part, summed = columns["part"], {name: columns[name] for name in SUMMED}
+    is_eager = np.concatenate([plane.is_eager for plane in planes])
     texts = pa.Table.from_batches([plane.parts.take(cells.used) for plane, cells in zip(ops, planes, strict=True)])
     plane_of_part = np.repeat(np.arange(len(ops)), counts)
     parts = {
@@ -125,7 +124,7 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     return OpParts(host_table("op_parts", parts), host_table("op_cells", cells), host_table("op_totals", totals), row)
 
 
-def _together(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _together(arrays: list[Int64]) -> Int64:
     return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
 
 
