@@ -158,7 +158,7 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
     Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
     """
     in_time = np.argsort(begin, kind="stable")
-    first, order = lookup.grouped(step.take(in_time), int(step.max(initial=0)) + 1)
+    first, order = lookup.grouped(step.take(in_time).astype(np.int32), int(step.max(initial=0)) + 1)
     place = np.empty(len(step), np.int64)
     place[in_time.take(order)] = np.arange(len(step)) - np.repeat(first[:-1], np.diff(first))
     is_outside = (step == 0) & step.any()
