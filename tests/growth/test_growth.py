@@ -52,7 +52,7 @@ WARM = Size(hosts=2, captures=2, ops=12, kernels=6, programs=2, instructions=12,
 
 
 TODAY = [
-    Bound("load", "hosts", python=6_582, c=6_302),
+    Bound("load", "hosts", python=6_267, c=6_302),
     Bound("diff", "hosts", python=90, c=46),
     Bound("view overview", "hosts", python=0, c=0),
     Bound("view hosts", "hosts", python=209, c=159),
@@ -63,10 +63,10 @@ TODAY = [
     Bound("diff op_stats", "steps", python=0, c=0),
     Bound("view timeline", "steps", python=0, c=0),
     Bound("view memory", "steps", python=0, c=0),
-    Bound("load", "ops", python=27, c=67),
+    Bound("load", "ops", python=17, c=55),
     Bound("diff op_stats", "ops", python=699, c=453),
     Bound("view op_stats", "ops", python=35, c=17),
-    Bound("load", "kernels", python=58, c=95),
+    Bound("load", "kernels", python=47, c=85),
     Bound("diff kernel_stats", "kernels", python=162, c=142),
     Bound("view kernel_stats", "kernels", python=190, c=148),  # by name, and then by op, as most names differ
     Bound("load", "instructions", python=54, c=151),
@@ -75,7 +75,7 @@ TODAY = [
     Bound("load", "programs", python=567, c=836),
     Bound("diff hlo_ops", "programs", python=74, c=116),
     Bound("view xla", "programs", python=5_272, c=5_634),
-    Bound("load", "iterators", python=37, c=76),
+    Bound("load", "iterators", python=26, c=68),
     Bound("diff tf_data", "iterators", python=49, c=47),
     Bound("view tf_data", "iterators", python=1_006, c=743),
     Bound("view input_pipeline", "iterators", python=67, c=55),

@@ -25,7 +25,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered_densely(code, size) if size <= _MAX_DENSE_RATIO * len(code) else _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= len(code) else _numbered(code)
     return rows, code
 
 
@@ -34,26 +34,25 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least if least else column, most - least + 1
-    code, rows = _numbered(column)
+    code, rows = _numbered(np.array(column, np.int64))  # a copy: for those that are read-only it is compiled once more
     return code, len(rows)
 
 
 def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
     """As `_numbered`, of codes from 0 to `size` − 1."""
-    first = np.full(size, -1, np.int32)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1, dtype=np.int32)  # of equal ones the last is left
+    first, places = np.full(size, -1, np.int32), np.arange(len(codes), dtype=np.int32)
+    first[codes[::-1]] = places[::-1]  # of equal ones the last is left
     is_first = np.zeros(len(codes), np.bool_)
     is_first[first[first >= 0]] = True
-    rows = np.flatnonzero(is_first)
-    first[codes[rows]] = np.arange(len(rows), dtype=np.int32)
+    rows = is_first.nonzero()[0]
+    first[codes[rows]] = places[: len(rows)]
     return first.take(codes).astype(np.int64), rows
 
 
-def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
+def _numbered(values: Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
     code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
-    # For arrays that are read-only it would be compiled once more.
-    keys = np.require(values, np.int64, ["C", "W"]).view(np.uint64)
+    keys = values.view(np.uint64)
     factor = np.uint64(2 * lookup.SEED + 1)
     found, bits = -1, 8
     while found < 0:
@@ -112,7 +111,7 @@ def sums(code: Int64, values: Int64, size: int) -> Int64:
     return out
 
 
-def largest(code: Int64, values: Int64, size: int) -> Int64:
+def largest(code: Int32 | Int64, values: Int64, size: int) -> Int64:
     """The largest value of each code, for codes from 0 to `size` − 1."""
     out = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(out, code, values)

@@ -169,22 +169,24 @@ def find_annotations(
     for plane in ops:
         is_op[plane.rows] |= plane.host_or_device == HOST
     every = timed_host_events(space)
-    kind_of_name = _kinds(space, every[~is_op[every]])
-    kind = np.where(is_op[every], _NO_NAME, kind_of_name[space.events.metadata[every]])
+    runs_op, line = is_op.take(every), space.events.line.take(every)
+    kind_of_name = _kinds(space, every.take(np.flatnonzero(~runs_op)))
+    kind = kind_of_name.take(space.events.metadata.take(every))
+    kind[runs_op] = _NO_NAME
     is_marker = _are_markers(space, steps, every)
     if marker is not None:
-        is_marker |= space.events_named(marker)[every]
+        is_marker |= space.events_named(marker).take(every)
     kind[is_marker] = _NO_NAME
-    of_python = every[is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))]
-    lines = lookup.used(space.events.line[of_python], len(space.lines.name))
+    is_of_python = is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))
+    lines = lookup.used(line[is_of_python], len(space.lines.name))
     threads = [name.partition("/")[0] for name in space.lines.name]  # all that Python starts have the process' name
     names = {threads[line] for line in lines.tolist()}
     on_python = np.array([name in names for name in threads], np.bool_)
-    chosen = on_python[space.events.line[every]] & (is_op[every] | is_marker | (kind != _NO_NAME))
+    chosen = on_python.take(line) & (runs_op | is_marker | (kind != _NO_NAME))
     if not (chosen & (kind > _OF_PYTHON)).any():
         return HostAnnotations()
     is_op[every[is_marker]] = True  # a step is no part of a function around it, either
-    marked = lookup.used(space.events.line[every[is_marker]], len(on_python))
+    marked = lookup.used(line[is_marker], len(on_python))
     return _of_events(space, every[chosen], is_op, kind_of_name, marked)
 
 
@@ -211,10 +213,11 @@ def _are_markers(space: XSpace, steps: Steps, rows: Int32) -> Bools:
     start, end = steps.host.start_ps[steps.host.exist], steps.host.end_ps[steps.host.exist]
     order = np.argsort(start, kind="stable")
     start, end = np.append(start[order], -1), np.append(end[order], -2)
-    begins = space.events.start_ps[rows]
+    begins = space.events.start_ps.take(rows)
     at = np.searchsorted(start[:-1], begins)
-    spans = (start[at] == begins) & (end[at] == begins + space.events.duration_ps[rows])
-    return np.asarray(spans | space.has("step_num")[rows] | space.has("step_name")[rows])
+    out = np.asarray((start.take(at) == begins) & (end.take(at) == begins + space.events.duration_ps.take(rows)))
+    out |= (space.has("step_num") | space.has("step_name")).take(rows)
+    return out
 
 
 def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, marked: Int64) -> HostAnnotations:

@@ -7,6 +7,8 @@ import numpy as np
 from tfcompare.xspace.compilation import Array, Int, compiled
 from tfcompare.xspace.space import MOST_PS
 
+_Arrays = tuple[Array, Array]
+
 
 def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> None:
     """Sort `order` (rows, line by line) within each line by start, longer events first; ties stay in file order."""
@@ -42,7 +44,7 @@ def _around(until: Array, depth: Int, end: Int) -> Int:
     return depth
 
 
-def _open_events(size: int) -> tuple[Array, Array]:
+def _open_events(size: int) -> _Arrays:
     """(positions in `order`, ends) of the events that are open while a loop goes through `order`, a stack."""
     return np.empty(size, np.int32), np.empty(size, np.int64)
 
@@ -57,7 +59,7 @@ def parents_in_time(line: Array, start: Array, duration: Array, order: Array, pa
 
 @compiled
 def _find_parents(
-    line: Array, start: Array, duration: Array, order: Array, open_events: tuple[Array, Array], parent: Array
+    line: Array, start: Array, duration: Array, order: Array, open_events: _Arrays, parent: Array
 ) -> None:
     stack, until = open_events
     depth, here = 0, -1
@@ -80,13 +82,7 @@ def are_within(line: Array, start: Array, duration: Array, order: Array, marked:
 
 @compiled
 def _find_within(
-    line: Array,
-    start: Array,
-    duration: Array,
-    order: Array,
-    marked: Array,
-    open_events: tuple[Array, Array],
-    out: Array,
+    line: Array, start: Array, duration: Array, order: Array, marked: Array, open_events: _Arrays, out: Array
 ) -> None:
     stack, until = open_events
     depth, here = 0, -1
@@ -113,13 +109,7 @@ def self_times(line: Array, start: Array, duration: Array, order: Array) -> Arra
 
 @compiled
 def _subtract_children(
-    line: Array,
-    start: Array,
-    duration: Array,
-    order: Array,
-    open_events: tuple[Array, Array],
-    covered_until: Array,
-    own: Array,
+    line: Array, start: Array, duration: Array, order: Array, open_events: _Arrays, covered_until: Array, own: Array
 ) -> None:
     """`covered_until` is the end of the last child of each open event."""
     stack, until = open_events

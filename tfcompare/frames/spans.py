@@ -41,10 +41,9 @@ class Spans:
 
     def union(self, start_ps: Int64, end_ps: Int64) -> Spans:
         """The union of these spans with others, given in any order."""
-        new_start, new_end = np.empty_like(start_ps), np.empty_like(end_ps)
-        count = _merge_neighbours(start_ps, end_ps, new_start, new_end)
-        start = np.concatenate([self.start_ps, new_start[:count]])
-        end = np.concatenate([self.end_ps, new_end[:count]])
+        chosen = np.flatnonzero(end_ps > start_ps)
+        start = np.concatenate([self.start_ps, start_ps.take(chosen)])
+        end = np.concatenate([self.end_ps, end_ps.take(chosen)])
         if not len(start):
             return NO_SPANS
         order = np.argsort(start, kind="stable")
@@ -105,19 +104,3 @@ def _covered_before(start: Array, end: Array, total: Array, times: Array, out: A
             else:
                 at = np.searchsorted(start, time, side="right")
         out[i] = total[at] - (max(0, end[at - 1] - time) if at > 0 else 0)
-
-
-@compiled
-def _merge_neighbours(start: Array, end: Array, new_start: Array, new_end: Array) -> Int:
-    """Merge spans that are adjacent in the arrays and touch, as those of one thread do; returns the number left."""
-    count = 0
-    for i in range(start.size):
-        if end[i] <= start[i]:
-            continue
-        if count and start[i] <= new_end[count - 1] and end[i] >= new_start[count - 1]:
-            new_start[count - 1] = min(start[i], new_start[count - 1])
-            new_end[count - 1] = max(end[i], new_end[count - 1])
-        else:
-            new_start[count], new_end[count] = start[i], end[i]
-            count += 1
-    return count

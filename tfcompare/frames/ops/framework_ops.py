@@ -18,7 +18,7 @@ from tfcompare.frames.ops.launches import Launches, launched_on_devices, launche
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
-from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32
 from tfcompare.xspace import Plane, XSpace, lookup
 
 _OPERANDS = "shape"
@@ -168,7 +168,7 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
 def _ops_on_plane(
     space: XSpace, plane: Plane, every: Int32, launch: Int32, launched: Launches, step: Int32, is_eager: Bools
 ) -> OpEvents:
-    events, rows = space.events, every[launched.in_file[launch[every]]]
+    events, rows = space.events, every[launched.in_file.take(launch.take(every))]
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0
@@ -186,10 +186,10 @@ def _ops_on_plane(
         host_or_device=schema.DEVICE,
         rows=rows,
         parts=parts,
-        part=part,
+        part=part.astype(np.int32),
         step=step[rows],
         start_ps=events.start_ps[rows],
-        occurrences=np.ones(len(rows), np.int64),
+        occurrences=np.broadcast_to(np.int64(1), len(rows)),
         executions=np.where(instruction < 0, 1, executions),
         total_ps=duration,
         self_ps=duration,
@@ -198,7 +198,7 @@ def _ops_on_plane(
     )
 
 
-def _codes(names: pa.StringArray, programs: pa.StringArray) -> Int64:
+def _codes(names: pa.StringArray, programs: pa.StringArray) -> Int32:
     """A number from 0 up for each distinct name, −1 for those without a program."""
     codes = names.dictionary_encode().indices.to_numpy()
-    return np.where(pc.not_equal(programs, "").to_numpy(zero_copy_only=False), codes, -1).astype(np.int64)
+    return np.where(pc.not_equal(programs, "").to_numpy(zero_copy_only=False), codes, -1).astype(np.int32)

@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
@@ -99,9 +97,10 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     first, count = np.cumsum([0, *counts[:-1]]), sum(counts)
     for plane, n in zip(planes, first, strict=True):
         plane.part[:] += n
-    names = ("part", "step", "earliest", "latest", "is_eager", *SUMMED)
+    names = ("part", "step", "earliest", "latest", *SUMMED)
     columns = {name: _together([getattr(plane, name) for plane in planes]) for name in names}
-    part, is_eager, summed = columns["part"], columns["is_eager"], {name: columns[name] for name in SUMMED}
+    part, summed = columns["part"], {name: columns[name] for name in SUMMED}
+    is_eager = np.concatenate([plane.is_eager for plane in planes])
     texts = pa.Table.from_batches([plane.parts.take(cells.used) for plane, cells in zip(ops, planes, strict=True)])
     plane_of_part = np.repeat(np.arange(len(ops)), counts)
     parts = {
@@ -125,7 +124,7 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     return OpParts(host_table("op_parts", parts), host_table("op_cells", cells), host_table("op_totals", totals), row)
 
 
-def _together(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _together(arrays: list[Int64]) -> Int64:
     return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
 
 
@@ -159,7 +158,7 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
     Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
     """
     in_time = np.argsort(begin, kind="stable")
-    first, order = lookup.grouped(step.take(in_time), int(step.max(initial=0)) + 1)
+    first, order = lookup.grouped(step.take(in_time).astype(np.int32), int(step.max(initial=0)) + 1)
     place = np.empty(len(step), np.int64)
     place[in_time.take(order)] = np.arange(len(step)) - np.repeat(first[:-1], np.diff(first))
     is_outside = (step == 0) & step.any()
@@ -169,7 +168,7 @@ def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64
     return np.where(latest < 0, -1, earliest), latest
 
 
-def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
+def executions_on_streams(instruction: Int32, program: Int32, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
     """For each event of a GPU, how many executions of its instruction begin with it: 1 or 0.
 
     GPUs record kernels, no executions, and an instruction may run one kernel several times. A stream runs one
@@ -189,7 +188,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
     ran, on, run_by = instruction[rows], line[rows], kernel[rows]
     is_first = np.append(True, (ran[1:] != ran[:-1]) | (on[1:] != on[:-1]))
     stream, runs = _most_frequent(ran, on, is_first.astype(np.int64))
-    each = np.ones(len(rows), np.int64)
+    each = np.broadcast_to(np.int64(1), len(rows))
     most_kernel, most = _most_frequent(ran, run_by, each)
     least_kernel, negative = _most_frequent(ran, run_by, -each)
     limit = np.minimum(most, _program_executions(ran, program[rows], runs_once[rows], on, runs))
@@ -202,7 +201,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
     return begins
 
 
-def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
+def _program_executions(ran: Int32, program: Int32, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
     """For each instruction, how often its program ran; no limit if it may run more often, or if that is unknown."""
     out = np.full(len(runs), np.iinfo(np.int64).max)
     once = np.flatnonzero(runs_once)
@@ -239,7 +238,7 @@ def op_occurrences(parts: pa.RecordBatch, part: Int32 | Int64, executions: Int64
     return np.where(text_of_event == chosen[op], executions, 0)
 
 
-def _most_frequent(group: Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
+def _most_frequent(group: Int32 | Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
     """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first, and of
     groups without events −1 and 0. Groups are numbers from 0 up."""
     firsts, pair = combinations(group, member)

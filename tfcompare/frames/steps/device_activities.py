@@ -140,7 +140,7 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
     kind = _KIND_OF_ACTIVITY.take(activity)
     kind[is_off_duty & (kind != _WAITS)] = _OFF
     events, out = space.events, []
-    first, order = lookup.grouped(space.planes_of(rows), len(space.planes))
+    first, order = lookup.grouped(space.planes_of(rows).astype(np.int32), len(space.planes))
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
             own = order[first[plane.index] : first[plane.index + 1]]

@@ -157,7 +157,7 @@ def idle_times(space: XSpace, steps: Steps, activities: Activities, ops: Sequenc
     runs = activities.of_event(space) != NONE
     for plane in ops:
         runs[plane.rows] = True
-    rows = np.flatnonzero(runs)  # line by line, so that most touch their neighbours
+    rows = np.flatnonzero(runs)  # line by line, mostly in order of time
     for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
         start = events.start_ps.take(some)
         busy = busy.union(start, start + events.duration_ps.take(some))
