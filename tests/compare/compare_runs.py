@@ -16,6 +16,7 @@ from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_rows
 from tfcompare.comparison import compare
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.tables.host_frames import MeasuredCache
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.slow_steps import slow_steps_frame, with_stray
 from tfcompare.tables.step_kinds import step_programs
@@ -97,6 +98,7 @@ class FakeRun:
     lost_steps: int = 0
     are_by_marker: bool = False
     name: str = ""
+    cache: MeasuredCache = field(default_factory=MeasuredCache)
 
     def __post_init__(self) -> None:
         self.name = self.name or self.id.rpartition("/")[2]
@@ -108,6 +110,9 @@ class FakeRun:
     @property
     def tables(self) -> FakeRun:
         return self
+
+    def several_or_none(self, host: str | None) -> str | None:
+        return host
 
     @property
     def kinds(self) -> FakeRun:

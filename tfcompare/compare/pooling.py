@@ -43,7 +43,7 @@ def pooled(table: Table, frames: Sequence[pd.DataFrame], divisors: Sequence[floa
     out = every.iloc[firsts].reset_index(drop=True)
 
     def by_row(numbers: pd.DataFrame) -> Any:
-        return numbers.groupby(row)
+        return numbers.assign(row=row).groupby("row")
 
     unknown = by_row(sums.isna()).sum()
     out[of_kind["sum"]] = by_row(sums).sum(min_count=1) / (len(frames) - unknown)

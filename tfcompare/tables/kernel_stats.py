@@ -99,7 +99,7 @@ def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
 
 def _sums_of_nodes(figures: pd.DataFrame, node: Int64) -> pd.DataFrame:
     """One row per node; costs are missing where those of instructions within are that take a part of the time."""
-    groups = figures.groupby(node)
+    groups = figures.assign(node=node).groupby("node")
     rows, known = groups.sum(), groups[_COSTS].count()
     for cost in _COSTS:
         is_known = rows[f"unknown_{cost}"] <= MOST_UNKNOWN * rows["self_time_us"]

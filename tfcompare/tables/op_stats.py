@@ -230,7 +230,7 @@ def _with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
             "computing_s": flops / peak_flops_per_s,
             "moving_s": moved / peak_bytes_per_s,
         }
-        groups = pd.DataFrame(parts).groupby(op[len(op_stats) :])
+        groups = pd.DataFrame({"op": op[len(op_stats) :]} | parts).groupby("op")
         whole = groups.sum().where(groups.count().eq(groups.size(), axis=0))  # missing where one instruction's is
         sums = {name: column.to_numpy() for name, column in whole.reindex(op[: len(op_stats)]).items()}
         time_us = sums["total_time_us"]
