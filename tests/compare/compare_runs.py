@@ -154,8 +154,8 @@ class FakeRun:
         assert host is None or host in self.host_names
         return int(self.info.step_count)
 
-    def op_shares(self, host: str) -> pd.DataFrame:
-        assert host in self.host_names
+    def op_shares(self, host: str, steps: pd.Series | None = None) -> pd.DataFrame:
+        assert host in self.host_names and steps is not None
         columns = ("host_or_device", "op_type", "op_name", "step", "step_part", "stage", "wall_time_us")
         return pd.DataFrame({name: [] for name in columns})
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
-from tfcompare.xspace import lookup
-from tfcompare.xspace.compilation import Array, Int, compiled
 
 _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""
@@ -25,7 +24,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered_densely(code, size) if size <= len(code) else _numbered(code)
+    code, rows = _numbered(code)
     return rows, code
 
 
@@ -34,53 +33,17 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least if least else column, most - least + 1
-    code, rows = _numbered(np.array(column, np.int64))  # a copy: for those that are read-only it is compiled once more
+    code, rows = _numbered(column.astype(np.int64, copy=False))
     return code, len(rows)
-
-
-def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
-    """As `_numbered`, of codes from 0 to `size` − 1."""
-    first, places = np.full(size, -1, np.int32), np.arange(len(codes), dtype=np.int32)
-    first[codes[::-1]] = places[::-1]  # of equal ones the last is left
-    is_first = np.zeros(len(codes), np.bool_)
-    is_first[first[first >= 0]] = True
-    rows = is_first.nonzero()[0]
-    first[codes[rows]] = places[: len(rows)]
-    return first.take(codes).astype(np.int64), rows
 
 
 def _numbered(values: Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
-    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int32)
-    keys = values.view(np.uint64)
-    factor = np.uint64(2 * lookup.SEED + 1)
-    found, bits = -1, 8
-    while found < 0:
-        bits += 2
-        found = _number(keys, factor, np.full(1 << bits, -1, np.int32), np.uint64(64 - bits), code, rows)
-    return code, rows[:found].astype(np.int64)
-
-
-@compiled
-def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, rows: Array) -> Int:
-    """The number of distinct keys, −1 if they would fill more than half of `slots`.
-
-    `slots`: filled with −1; their number is 2 to the power of 64 − `shift`.
-    """
-    found = np.int64(0)
-    for row in range(keys.size):
-        hashed = keys[row] * factor
-        slot = np.int64(((hashed ^ (hashed >> np.uint64(32))) * factor) >> shift)
-        while slots[slot] >= 0 and keys[rows[slots[slot]]] != keys[row]:
-            slot = (slot + 1) & (slots.size - 1)
-        if slots[slot] < 0:
-            if 2 * found >= slots.size:
-                return np.int64(-1)
-            slots[slot] = found
-            rows[found] = row
-            found += 1
-        code[row] = slots[slot]
-    return found
+    encoded = pa.array(values).dictionary_encode()
+    code = encoded.indices.to_numpy()
+    rows = np.empty(len(encoded.dictionary), np.int64)
+    rows[code[::-1]] = np.arange(len(code) - 1, -1, -1)  # of equal ones the first is left
+    return code.astype(np.int64), rows
 
 
 def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:

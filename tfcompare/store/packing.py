@@ -36,7 +36,10 @@ _MAGIC = b"TFCPACK3"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _RESIDENT = "core"
-"""The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
+"""The group whose tables stay expanded."""
+_MOST_KEPT_BYTES = 64 << 20
+"""Other groups that take no more stay, too, once one of their tables was asked for, of this host alone: a profile of
+50 MB takes less. Expanding it takes some 40 ms, and an answer asks ten times."""
 _AS_CODES = "timeline_spans"
 """The table whose texts are never written out for each row."""
 _MOST_NAMED = 6
@@ -156,7 +159,7 @@ class PackedTables(Joinable):
                     self._schemas[name], self._missing[name] = packed, missing
         self._resident: dict[str, pa.Table] = {}
         self._starts: dict[str, dict[str, int]] = {}
-        self._expanded: pa.Buffer | None = None
+        self._expanded: dict[str, pa.Buffer] = {}
         self._checked: set[str] = set()
 
     @property
@@ -185,13 +188,19 @@ class PackedTables(Joinable):
     def memory_bytes(self) -> int:
         """The memory of the pack, and of the tables that stay expanded."""
         is_here = _RESIDENT in self._groups
-        return len(self.pack) + (_expanded(self._groups[_RESIDENT]) + self.missing_bytes if is_here else 0)
+        kept = sum(_expanded(self._groups[group]) for group in self._expanded if group != _RESIDENT)
+        return len(self.pack) + kept + (_expanded(self._groups[_RESIDENT]) + self.missing_bytes if is_here else 0)
 
     def __getitem__(self, name: str) -> pa.Table:
         if name in self._resident:
             return self._resident[name]
-        table = self._read(name) if self.rows(name) else empty(name)
-        if HOST_TABLES[name].group == _RESIDENT:
+        if not self.rows(name):
+            return empty(name)
+        group = HOST_TABLES[name].group
+        if group == _RESIDENT or _expanded(self._groups[group]) <= _MOST_KEPT_BYTES:
+            self._expanded[group] = self._buffer(group)
+        table = self._read(name)
+        if group == _RESIDENT:
             self._resident[name] = table
         return table
 
@@ -242,18 +251,15 @@ class PackedTables(Joinable):
 
     def _buffer(self, name: str) -> pa.Buffer:
         """The buffers of a group."""
-        if name == _RESIDENT and self._expanded is not None:
-            return self._expanded
+        if name in self._expanded:
+            return self._expanded[name]
         group = self._groups[name]
         before = takewhile(lambda other: other != name, self._groups)
         start = sum(self._groups[other].size_bytes for other in before)
         try:
-            buffer = arrays.expanded(self._frames[start : start + group.size_bytes], _expanded(group))
+            return arrays.expanded(self._frames[start : start + group.size_bytes], _expanded(group))
         except Damaged as error:
             raise Damaged(f"{self._where}: its group {name} is damaged ({error}); remove the file") from None
-        if name == _RESIDENT:
-            self._expanded = buffer
-        return buffer
 
 
 @dataclass(frozen=True)

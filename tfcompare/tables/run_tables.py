@@ -201,14 +201,16 @@ class RunTables(HostFrames):
         (_, op), of_all = self.ops.stats(host), (len(steps), self.recorded_steps(host))
         return op_stats_in_steps(whole, op, self.ops.times(host), included, *of_all)
 
-    def op_shares(self, host: str) -> pd.DataFrame:
-        """The share that each op of one host has in each part of each step; the shares of a part add up to it.
+    def op_shares(self, host: str, steps: pd.Series | None = None) -> pd.DataFrame:
+        """The share that each op of one host has in each part of each step; the shares of a part add up to it. Of all
+        steps, or of these by number.
 
         Columns `host_or_device`, `op_type`, `op_name`, `step`, `step_part` (one of `schema.STEP_PARTS`), `stage` (the
         tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for an unknown
         host.
         """
         ops, wall = self.host_table("op_parts", host=host), self.host_table("op_wall", host=host)
+        wall = wall if steps is None else wall[wall["step"].isin(steps)]  # before each row gets its texts
         stages = pd.array([*ops["op_name"].tolist(), ""], dtype="str")
         return wall_times(ops[OP], "part", wall, stage=stages.take(wall["stage"].to_numpy()))
 

@@ -147,8 +147,8 @@ def _compared(rows: pd.DataFrame, name: str) -> list[str]:
 
 def _shares(run: Run, rows: pd.DataFrame, host: str, parts: tuple[str, ...]) -> pd.DataFrame:
     """The rows of `RunTables.op_shares` in these parts of the included steps."""
-    shares = run.tables.op_shares(host)
-    return shares[shares["step_part"].isin(parts) & shares["step"].isin(_included_steps(rows, host))]
+    shares = run.tables.op_shares(host, _included_steps(rows, host))
+    return shares[shares["step_part"].isin(parts)]
 
 
 def _included_steps(rows: pd.DataFrame, host: str) -> Any:

@@ -160,8 +160,8 @@ def eager_share(ops: pd.DataFrame, steps: HostSteps | None, info: RunInfo) -> fl
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
     included = _included_steps(run, host)
-    every = run.tables.annotation_shares(host)
-    shares, around = (one[one["step"].isin(included["step"])] for one in (run.tables.op_shares(host), every))
+    shares, every = run.tables.op_shares(host, included["step"]), run.tables.annotation_shares(host)
+    around = every[every["step"].isin(included["step"])]
     count = max(len(run.table("steps", host=host)) - 1, 1)  # from the first step to the start of the last
     between = every[every["step"] == NO_STEP]
     between = between.assign(wall_time_us=between["wall_time_us"] / count)
