@@ -32,15 +32,18 @@ def load(found: FoundRun, **options: Any) -> Run:
     return _runs[key]
 
 
+_really_compare = comparison.compare
+
+
 @lru_cache(maxsize=24)
 def _compared(*runs: Run, repeated: Captures, **options: Any) -> Comparison:
-    return comparison.compare(*runs, repeats=dict(repeated), **options)
+    return _really_compare(*runs, repeats=dict(repeated), **options)
 
 
 def compare(*runs: Run, repeats: Mapping[str, Sequence[Run]] = {}, manual_pairs: Any = None, **options: Any):
     """The comparison; the same one if the same runs are compared in the same way."""
     if manual_pairs:
-        return comparison.compare(*runs, repeats=repeats, manual_pairs=manual_pairs, **options)
+        return _really_compare(*runs, repeats=repeats, manual_pairs=manual_pairs, **options)
     repeated = tuple((run_id, tuple(more)) for run_id, more in repeats.items())
     return _compared(*runs, repeated=repeated, **DEFAULTS | options)
 
@@ -50,4 +53,4 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands read and compare through the two functions above."""
     for module in (run, loading):
         monkeypatch.setattr(module, "load", load)
-    monkeypatch.setattr(loading, "compare", compare)
+    monkeypatch.setattr(comparison, "compare", compare)
