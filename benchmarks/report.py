@@ -10,9 +10,9 @@ from benchmarks.measure import LARGE_MEGABYTES, SLOW_ROUNDS, Cost, Measured
 
 _RUNNING, _FRESH = (TFCOMPARE_AGAIN, XPROF, XPROF_WARM), (TFCOMPARE, TFCOMPARE_WARM, XPROF, XPROF_WARM)
 _BASE_MEGABYTES, _LARGE_MEGABYTES = 30, 300
-_AIMS = {"tf_cpu": (10, 3), "tf_gpu": (10, 3), "jax_tpu": (6, 3), "jax_gpu": (4, 2.5)}
+_AIMS = {"tf_cpu": (8, 2.5), "tf_gpu": (8, 2.5), "jax_tpu": (6, 2.5), "jax_gpu": (2.5, 2.5)}
 """How many times as fast as xprof in a running process, and by how much smaller, each kind of file is to be read: what
-reading a table of a host as columns, once, was estimated to come to."""
+profiles of the reader let one hope for."""
 
 _TABLES = ", ".join(f"`{table}`" for table in OUR_TABLES)
 
