@@ -24,7 +24,7 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= len(code) else _numbered(code)
     return rows, code
 
 
@@ -35,6 +35,17 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
         return column - least if least else column, most - least + 1
     code, rows = _numbered(column.astype(np.int64, copy=False))
     return code, len(rows)
+
+
+def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
+    """As `_numbered`, of codes from 0 to `size` − 1."""
+    first, places = np.full(size, -1, np.int32), np.arange(len(codes), dtype=np.int32)
+    first[codes[::-1]] = places[::-1]  # of equal ones the last is left
+    is_first = np.zeros(len(codes), np.bool_)
+    is_first[first[first >= 0]] = True
+    rows = is_first.nonzero()[0]
+    first[codes[rows]] = places[: len(rows)]
+    return first.take(codes).astype(np.int64), rows
 
 
 def _numbered(values: Int64) -> tuple[Int64, Int64]:
