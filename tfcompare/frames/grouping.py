@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
+from tfcompare.xspace.lookup import numbered
 
 _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""
@@ -20,11 +21,11 @@ def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     for column in columns:
         codes, count = _codes(column)
         if size * count > _LARGEST_CODE:
-            code, size = _numbered(code)[0], len(code)
+            code, size = numbered(pa.array(code))[0], len(code)
         code *= count
         code += codes
         size *= count
-    code, rows = _numbered_densely(code, size) if size <= len(code) else _numbered(code)
+    code, rows = _numbered_densely(code, size) if size <= len(code) else numbered(pa.array(code))
     return rows, code
 
 
@@ -33,12 +34,12 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least if least else column, most - least + 1
-    code, rows = _numbered(column.astype(np.int64, copy=False))
+    code, rows = numbered(pa.array(column))
     return code, len(rows)
 
 
 def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
-    """As `_numbered`, of codes from 0 to `size` − 1."""
+    """As `numbered`, of codes from 0 to `size` − 1."""
     first, places = np.full(size, -1, np.int32), np.arange(len(codes), dtype=np.int32)
     first[codes[::-1]] = places[::-1]  # of equal ones the last is left
     is_first = np.zeros(len(codes), np.bool_)
@@ -46,15 +47,6 @@ def _numbered_densely(codes: Int64, size: int) -> tuple[Int64, Int64]:
     rows = is_first.nonzero()[0]
     first[codes[rows]] = places[: len(rows)]
     return first.take(codes).astype(np.int64), rows
-
-
-def _numbered(values: Int64) -> tuple[Int64, Int64]:
-    """(a code from 0 for each value, in order of appearance; the first row of each code)."""
-    encoded = pa.array(values).dictionary_encode()
-    code = encoded.indices.to_numpy()
-    rows = np.empty(len(encoded.dictionary), np.int64)
-    rows[code[::-1]] = np.arange(len(code) - 1, -1, -1)  # of equal ones the first is left
-    return code.astype(np.int64), rows
 
 
 def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:

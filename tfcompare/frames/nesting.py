@@ -127,26 +127,20 @@ def _subtract_children(
         depth += 1
 
 
-@compiled
-def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: Array) -> Int:
+def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: Array) -> int:
     """Time between the first start and the last end of each line that no event covers, summed over lines (at most
     `MOST_PS`).
 
     `own` is the self time of each row of `order`; rows of one line are adjacent.
     """
-    idle = np.int64(0)
-    first = 0
-    while first < order.size:
-        begin, until, busy = start[order[first]], start[order[first]], np.int64(0)
-        last = first
-        while last < order.size and line[order[last]] == line[order[first]]:
-            row = order[last]
-            begin, until = min(begin, start[row]), max(until, start[row] + duration[row])
-            busy += own[last]
-            last += 1
-        idle = min(idle + max(busy, until - begin) - busy, np.int64(MOST_PS))
-        first = last
-    return idle
+    if not len(order):
+        return 0
+    of_line, begin = line.take(order), start.take(order)
+    firsts = np.flatnonzero(np.append(True, of_line[1:] != of_line[:-1]))
+    until = np.maximum.reduceat(begin + duration.take(order), firsts)
+    busy = np.add.reduceat(own, firsts)
+    idle = np.maximum(busy, until - np.minimum.reduceat(begin, firsts)) - busy
+    return int(min(sum(idle.tolist()), MOST_PS))
 
 
 def count_started(line: Array, start: Array, lines: Array, times: Array) -> Array:

@@ -16,7 +16,7 @@ from tfcompare.errors import NotAProfile
 from tfcompare.hlo import scan
 from tfcompare.hlo.proto_fields import check
 from tfcompare.schema.arrays import Int64, Strings
-from tfcompare.xspace.lookup import intern_bytes
+from tfcompare.xspace import lookup
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 _PRINTABLE = range(0x20, 0x7F)
@@ -107,8 +107,7 @@ def from_counts(counts: Int64) -> Int64:
 
 def intern(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
     """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
-    starts, lengths = places[:, :INTEGER].T.copy()
-    return intern_bytes(buffer, starts, lengths)
+    return lookup.intern_bytes(buffer, *places[:, :INTEGER].T)
 
 
 def texts_at(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
@@ -125,10 +124,11 @@ def texts_at(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
 def strings_at(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
     """The texts at these places, empty where there is none."""
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
-        found = scan.gather(buffer, np.ascontiguousarray(places))
-        if found.min(initial=_PRINTABLE.start) in _PRINTABLE and found.max(initial=_PRINTABLE.start) in _PRINTABLE:
-            offsets = pa.py_buffer(from_counts(places[:, 1]))
-            return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
+        starts, lengths = places[:, :INTEGER].T
+        found = lookup.strings(buffer, starts, lengths, pa.large_string())
+        content = np.frombuffer(found.buffers()[2], np.uint8)
+        if content.min(initial=_PRINTABLE.start) in _PRINTABLE and content.max(initial=_PRINTABLE.start) in _PRINTABLE:
+            return found
     return pa.array(_each_decoded(buffer, places), pa.large_string())
 
 

@@ -121,15 +121,3 @@ def numbers_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Ar
                         row += 1
                         value, shift = np.int64(0), 0
     return counts, found, error, at
-
-
-@compiled
-def gather(buffer: Array, places: Array) -> Array:
-    """The bytes at all of `places`, one after the other."""
-    out = np.empty(places[:, 1].sum(), np.uint8)
-    to = 0
-    for i in range(len(places)):
-        for byte in range(places[i, 0], places[i, 0] + places[i, 1]):
-            out[to] = buffer[byte]
-            to += 1
-    return out

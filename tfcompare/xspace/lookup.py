@@ -5,18 +5,12 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
+import pyarrow as pa
 
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 SEED = secrets.randbits(62)
 """A random seed, so that a crafted file cannot cause hash collisions; results do not depend on it."""
-
-
-@compiled
-def replace(codes: Array, by: Array) -> None:
-    """Replace each code in place by the element of `by` at that index."""
-    for i in range(codes.size):
-        codes[i] = by[codes[i]]
 
 
 def used(codes: Array, size: int) -> Array:
@@ -92,72 +86,37 @@ def intern_bytes(buffer: Array, starts: Array, lengths: Array) -> tuple[Array, A
 
     `starts` and `lengths` must lie within `buffer`.
     """
-    codes, firsts = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
-    slots = np.full(1 << max(4, (2 * len(starts) - 1).bit_length()), -1, np.int32)
-    return codes, firsts[: _intern(buffer, starts, lengths, SEED, slots, codes, firsts)]
+    return numbered(strings(buffer, starts, lengths, pa.large_binary()))
+
+
+def strings(buffer: Array, starts: Array, lengths: Array, kind: pa.DataType) -> pa.Array:
+    """The byte strings at these places, as an array of that type, which has 64-bit offsets."""
+    offsets = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    content = np.empty(offsets[-1], np.uint8)
+    _gather(buffer, np.ascontiguousarray(starts), offsets, content)
+    return pa.Array.from_buffers(kind, len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(content)])
 
 
 @compiled
-def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Array, codes: Array, firsts: Array) -> Int:
-    """`slots`: filled with −1; its size is a power of two and at least twice the number of strings."""
-    size = np.int64(slots.size)
-    found = np.int64(0)
-    for row in range(starts.size):
-        start, length = np.int64(starts[row]), np.int64(lengths[row])
-        hashed = np.uint64(14695981039346656037) ^ np.uint64(seed)
-        for i in range(start, start + length):
-            hashed = (hashed ^ np.uint64(buffer[i])) * np.uint64(1099511628211)
-        slot = np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(size - 1))
-        while True:
-            code = np.int64(slots[slot])
-            if code < 0:
-                slots[slot] = found
-                firsts[found] = row
-                codes[row] = found
-                found += 1
-                break
-            other = firsts[code]
-            if lengths[other] == length:
-                same = True
-                other_start = starts[other]
-                for i in range(length):
-                    if buffer[start + i] != buffer[other_start + i]:
-                        same = False
-                        break
-                if same:
-                    codes[row] = code
-                    break
-            slot = (slot + 1) & (size - 1)
-    return found
+def _gather(buffer: Array, starts: Array, offsets: Array, out: Array) -> None:
+    for i in range(starts.size):
+        at = starts[i] - offsets[i]
+        for to in range(offsets[i], offsets[i + 1]):
+            out[to] = buffer[at + to]
 
 
-def rows_of_ids(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
-    """Write to `out` the row of each id in `wanted`, `missing` for none; `ids` are sorted, and have these `rows`."""
+def numbered(values: pa.Array) -> tuple[Array, Array]:
+    """(a code from 0 for each value, in order of appearance; the first row of each code)."""
+    encoded = values.dictionary_encode()
+    code = encoded.indices.to_numpy()
+    rows = np.empty(len(encoded.dictionary), np.int64)
+    rows[code[::-1]] = np.arange(len(code) - 1, -1, -1)  # of equal ones the first is left
+    return code.astype(np.int64), rows
+
+
+def rows_of_ids(ids: Array, rows: Array, wanted: Array, missing: int) -> Array:
+    """The row of each id in `wanted`, `missing` for none; `ids` are sorted, and have these `rows`."""
     if not len(ids):
-        out[:] = missing
-    elif ids[0] >= 0 and ids[-1] < 8 * len(ids) + 1024:
-        table = np.full(ids[-1] + 1, missing, np.int32)
-        table[ids] = rows
-        _look_up(table, wanted, missing, out)
-    else:
-        _search(ids, rows, wanted, missing, out)
-
-
-@compiled
-def _look_up(table: Array, wanted: Array, missing: Int, out: Array) -> None:
-    for i in range(wanted.size):
-        key = wanted[i]
-        out[i] = table[key] if 0 <= key < table.size else missing
-
-
-@compiled
-def _search(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
-    for i in range(wanted.size):
-        key, low, high = wanted[i], 0, ids.size
-        while low < high:
-            middle = (low + high) // 2
-            if ids[middle] < key:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = rows[low] if low < ids.size and ids[low] == key else missing
+        return np.full(len(wanted), missing)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[at] == wanted, rows[at], missing)

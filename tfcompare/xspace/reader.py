@@ -194,7 +194,7 @@ class _Builder:
         if self.has_missing:
             value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
             name[name < 0] = len(self.stat_metadata)
-        lookup.replace(name, code_of_row)
+        name[:] = code_of_row.take(name)
         return XSpace(
             buffer=self.buffer,
             planes=self._planes(line_range, event_range, plane_stats, list(stat_codes), stat_labels),
@@ -315,7 +315,7 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
         ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
         last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
         own = slice(ranges[plane], ranges[plane + 1])
-        lookup.rows_of_ids(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata), out[own])
+        out[own] = lookup.rows_of_ids(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata))
     return out
 
 

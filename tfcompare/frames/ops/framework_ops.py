@@ -19,7 +19,7 @@ from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
 from tfcompare.schema.arrays import Bools, Int32
-from tfcompare.xspace import Plane, XSpace, lookup
+from tfcompare.xspace import Plane, XSpace
 
 _OPERANDS = "shape"
 """Of ops: their operands. TensorFlow records them at the level of its verbose events only."""
@@ -36,8 +36,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
         return None
     part_of_metadata, ops = _ops_by_name(space)
     line, start, duration = space.events.line, space.events.start_ps, space.events.duration_ps
-    part = space.events.metadata.copy()
-    lookup.replace(part, part_of_metadata)
+    part = part_of_metadata.take(space.events.metadata)
     _add_stages(space, part, ops)
     texts = [[op.type for op in ops], [op.name for op in ops], [""] * len(ops), [""] * len(ops)]
     instructions = host_instructions(space)
@@ -53,7 +52,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     self_ps = self_times(line, start, duration, rows)
     ones, part = np.broadcast_to(np.int64(1), len(rows)), part.take(rows)
     can_be_eager = np.array([kind != DATASET for kind in texts[0]], np.bool_)  # iterators run neither way
-    idle_ps = int(idle_by_line(line, start, duration, rows, self_ps))
+    idle_ps = idle_by_line(line, start, duration, rows, self_ps)
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
