@@ -13,7 +13,7 @@ at the same time, or in turn, and a node is of one instruction in all launches o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -74,6 +74,15 @@ class Instructions:
         """(programs, instructions, rows): which of the instructions these programs have, and where. Raises
         `NotAProfile` for a damaged program."""
         return list(self.programs.find(self.program_ids, self.hlo_ops))
+
+    def found_among(self, instructions: Int32 | Int64) -> Iterator[tuple[Program, Int64, Int64]]:
+        """(programs, positions, rows): which of these instructions, −1 for none, the programs have, and where; raises
+        as `found`."""
+        for program, which, rows in self.found:
+            row = np.full(len(self.hlo_ops) + 1, -1, np.int64)  # the last one is that of none
+            row[which] = rows
+            positions = np.flatnonzero(row[instructions] >= 0)
+            yield program, positions, row[instructions[positions]]
 
 
 @once_per_space

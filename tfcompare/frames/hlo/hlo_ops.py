@@ -203,11 +203,7 @@ def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peak
     facts, costs = _facts(len(firsts)), {name: np.full(len(firsts), _NAN) for name in _STATS}
     facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
     facts["hlo_op"][:] = list(map(instruction_name, ops.tolist()))
-    for program, instructions, found in ran.found:
-        row = np.full(len(ran.hlo_ops), -1, np.int64)
-        row[instructions] = found
-        at = np.flatnonzero(row[number] >= 0)
-        found = row[number[at]]
+    for program, at, found in ran.found_among(number):
         origins = program.origins(found)
         facts["category"][at] = categories(program, found)
         facts["op_name"][at] = program.op_names(origins)

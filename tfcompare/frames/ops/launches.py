@@ -83,11 +83,7 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, Launches]:
     of_buffer = np.flatnonzero(in_buffers)
     out.put_ops(of_buffer, [Op(name, COMMAND_BUFFER) for name in ran.hlo_ops[instruction[of_buffer]].tolist()])
     out.in_file[of_buffer] = True
-    for program, which, found in ran.found:
-        row = np.full(len(ran.hlo_ops) + 1, -1, np.int64)
-        row[which] = found
-        at = np.flatnonzero((row[instruction] >= 0) & ~in_buffers)
-        of_launch = row[instruction[at]]
+    for program, at, of_launch in ran.found_among(np.where(in_buffers, -1, instruction)):
         out.names[at] = program.names(of_launch)
         out.programs[at] = list(map(str, ran.program_ids[instruction[at]].tolist()))
         parts = out.programs[at] + "/" + out.names[at]
