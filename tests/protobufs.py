@@ -1,4 +1,4 @@
-"""TensorFlow's protobuf messages, without TensorFlow itself, which takes seconds to import."""
+"""TensorFlow's protobuf messages, without TensorFlow itself, which takes seconds to import; programs in a profile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 import pytest
+
+from tfcompare.xspace import XSpace
 
 
 @cache
@@ -27,3 +29,9 @@ def messages(module: str) -> ModuleType:
     finally:  # whoever imports TensorFlow later gets all of it
         for name in [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]:
             del sys.modules[name]
+
+
+def hlo_protos(space: XSpace) -> dict[int, memoryview]:
+    """The bytes of each program in the profile, by event metadata row."""
+    view = memoryview(space.buffer)  # type: ignore[arg-type]
+    return {row: view[begin : begin + size] for row, (begin, size) in space.metadata_places("Hlo Proto").items()}

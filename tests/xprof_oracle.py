@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from tests.protobufs import hlo_protos
 from tfcompare.xspace import parse
 
 _CHILD = """
@@ -107,7 +108,7 @@ print(json.dumps(out))
 def memory_viewer(file: Path) -> dict[str, dict[str, Any]]:
     """The JSON of `memory_viewer` for each program in the file; it reads the programs from files of their own."""
     space = parse(file.read_bytes())
-    protos = {str(space.metadata_names[row]): proto for row, proto in space.metadata_bytes("Hlo Proto").items()}
+    protos = {str(space.metadata_names[row]): proto for row, proto in hlo_protos(space).items()}
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(file, folder)
         for name, proto in protos.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles import run_path
-from tests.protobufs import messages
+from tests.protobufs import hlo_protos, messages
 from tfcompare.frames.hlo.programs import Programs
 from tfcompare.hlo.program import Program
 from tfcompare.xspace import parse
@@ -18,7 +18,7 @@ def protos_of(name: str) -> list[tuple[Program, object]]:
     (file,) = run_path(name).rglob("*.xplane.pb")
     space = parse(file.read_bytes())
     programs = Programs(space)
-    bytes_of = {int(space.metadata_ids[row]): proto for row, proto in space.metadata_bytes("Hlo Proto").items()}
+    bytes_of = {int(space.metadata_ids[row]): proto for row, proto in hlo_protos(space).items()}
     assert programs.ids == list(bytes_of)
     return [(programs.program(i), HloProto.FromString(bytes_of[i].tobytes())) for i in programs.ids]  # type: ignore[misc]
 

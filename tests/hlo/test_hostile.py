@@ -12,6 +12,7 @@ from tests.fuzz.grammar import with_program
 from tests.hlo.builder import F32, computation, instruction, parameter, program, read
 from tests.hlo.test_buffers import allocation, logical, trace
 from tests.profiles import CORPUS, CORPUS_RUNS
+from tests.protobufs import hlo_protos
 from tests.xspace_builder import chunk, integer
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo import convolution
@@ -27,7 +28,7 @@ REAL_RUNS = ("jax_conv_08", "jax_elementwise", "jax_tpu") if CORPUS.is_dir() els
 
 
 def protos(data: bytes) -> list[bytes]:
-    return [proto.tobytes() for proto in parse(data).metadata_bytes("Hlo Proto").values()]
+    return [proto.tobytes() for proto in hlo_protos(parse(data)).values()]
 
 
 def programs() -> list[bytes]:

@@ -192,11 +192,6 @@ class XSpace:
         """(event metadata rows, values) of the integer stat `name`."""
         return _numbers(self.metadata_stats, self._rows(self.metadata_stats, name))
 
-    def metadata_bytes(self, name: str) -> dict[int, memoryview]:
-        """The bytes stat `name` by event metadata row."""
-        view = memoryview(self.buffer)  # type: ignore[arg-type]
-        return {row: view[begin : begin + size] for row, (begin, size) in self.metadata_places(name).items()}
-
     def metadata_places(self, name: str) -> dict[int, tuple[int, int]]:
         """Where in the buffer the bytes stat `name` begins, and its length, by event metadata row."""
         stats = self.metadata_stats
