@@ -154,9 +154,9 @@ def test_the_time_of_earlier_calls_and_of_starting_does_not_count() -> None:
         processes.close()
 
 
-def test_processes_are_prepared_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_are_prepared_one_after_the_other_while_they_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREPARING", str(tmp_path / "preparing"))
-    processes = Children(3, prepare=prepare_alone)
+    processes = Children(3, prepare=prepare_alone, compiles=lambda: True)
     try:
         with ThreadPoolExecutor(3) as pool:
             calls = [pool.submit(processes.call, wait_for, tmp_path / "preparing.done") for _ in range(3)]
@@ -164,6 +164,26 @@ def test_processes_are_prepared_one_after_the_other(tmp_path: Path, monkeypatch:
             assert len(processes._idle) == 3
     finally:
         processes.close()
+
+
+def test_processes_that_need_not_compile_are_prepared_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREPARING", str(tmp_path))
+    processes = Children(2, prepare=prepare_together)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            assert len({call.result() for call in [pool.submit(processes.call, os.getpid) for _ in range(2)]}) <= 2
+        assert len(list(tmp_path.iterdir())) == 2
+    finally:
+        processes.close()
+
+
+def prepare_together() -> None:
+    """Waits until another process is preparing, too."""
+    folder = Path(os.environ["PREPARING"])
+    (folder / str(os.getpid())).touch()
+    wait_until(lambda: len(list(folder.iterdir())) == 2)
 
 
 def prepare_alone() -> None:

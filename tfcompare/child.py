@@ -19,7 +19,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from math import inf
 from pathlib import Path
 from pkgutil import resolve_name
@@ -141,12 +141,18 @@ class Child:
 class Children:
     """At most `count` processes, started on demand and reused; further calls wait, as `FairSemaphore` describes.
 
-    `prepare` is called once in each process, before its memory is measured, for imports that calls need. Processes are
-    prepared one after the other: what the first one compiles, the others load.
+    `prepare` is called once in each process, before its memory is measured, for imports that calls need. While
+    `compiles`, processes are prepared one after the other: what the first one compiles, the others load.
     """
 
-    def __init__(self, count: int, prepare: Callable[[], object] | None = None, per_client: int | None = None) -> None:
-        self._prepare = prepare
+    def __init__(
+        self,
+        count: int,
+        prepare: Callable[[], object] | None = None,
+        per_client: int | None = None,
+        compiles: Callable[[], bool] = bool,
+    ) -> None:
+        self._prepare, self._compiles = prepare, compiles
         self._turns = FairSemaphore(count, per_client)
         self._lock, self._preparing = threading.Lock(), threading.Lock()
         self._idle: list[Child] = []
@@ -171,7 +177,7 @@ class Children:
             child, is_new = self._free_child()
             try:
                 if is_new and self._prepare is not None:
-                    with self._preparing:
+                    with self._preparing if self._compiles() else nullcontext():
                         child.begin(self._prepare)
                         child.result()
                 child.begin(function, *arguments, memory_bytes=memory_bytes, seconds=seconds)

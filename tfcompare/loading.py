@@ -6,6 +6,7 @@ It knows no surface: commands, pages and the pytest plugin ask, and show what co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.sources.replicates import captures_at
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.frame_builders import reader_within
+from tfcompare.store.frame_builders import READERS, reader_within
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 
@@ -75,23 +76,18 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Ca
     """
     own, others, notes = _find(question)
     notes += _several(question, own)
-    read_runs = {run.id: read(run, question.steps, progress=progress) for run in chain.from_iterable(own)}
-    notes += _remarks(read_runs.values())
+    needed = {run.id: run for run in chain(*own)}
+    read_runs, failures = _read_each(needed.values(), question, progress, chain(*others))
+    notes += _remarks(read_runs[run_id] for run_id in needed)
     found: list[Captures] = []
     for number, captures in enumerate(own):
         more, places = (others[number], question.repeats[number]) if number < len(others) else ([], ())
-        failures = []
-        for run in more:
-            try:
-                if run.id not in read_runs:
-                    read_runs[run.id] = read(run, question.steps, progress=progress)
-            except TfcompareError as error:
-                failures.append(str(error))
+        why = [failures[run.id] for run in more if run.id in failures]
+        if places and len(why) == len(more):
+            none = f"{', '.join(map(shown, places))}: none of the runs there can be read"
+            raise TfcompareError(": ".join([none, *why[:1]]))
+        notes += [f"left out: {failure}" for failure in why]
         ids = dict.fromkeys(run.id for run in (*captures, *more) if run.id in read_runs)
-        if places and not any(run.id in ids for run in more):
-            why = f"{', '.join(map(shown, places))}: none of the runs there can be read"
-            raise TfcompareError(": ".join([why, *failures[:1]]))
-        notes += [f"left out: {failure}" for failure in failures]
         found.append(tuple(read_runs[run_id] for run_id in ids))
     return found, notes + cache_problems()
 
@@ -113,7 +109,9 @@ def first_captures(question: Question, progress: Progress | None = None) -> tupl
     """The one run that is shown of each place, and sentences. Raises as `sides` does."""
     own, _, notes = _find(question)
     notes += _several(question, own, first_is_shown=True)
-    runs = [read(captures[0], question.steps, progress=progress) for captures in own]
+    firsts = [captures[0] for captures in own]
+    read_runs, _ = _read_each(firsts, question, progress)
+    runs = [read_runs[run.id] for run in firsts]
     return runs, notes + _remarks(runs) + cache_problems()
 
 
@@ -134,7 +132,7 @@ def runs_below(question: Question, progress: Progress | None = None) -> tuple[li
         some, left_out = readable(runs, place)
         notes += [f"left out: {problems}" for problems in left_out]
         found |= {run.id: run for run in some if run.id not in found}
-    loaded = [read(run, question.steps, progress=progress) for run in found.values()]
+    loaded = list(_read_each(found.values(), question, progress)[0].values())
     return loaded, notes + _remarks(loaded) + cache_problems()
 
 
@@ -164,6 +162,29 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> tuple[list[StoredRun],
     runs = named(runs)
     chosen = {run.id for place in below for run in _stored_at(runs, place, opened)}
     return [run for run in runs if run.id in chosen or not below], list(problems)
+
+
+def _read_each(
+    found: Iterable[FoundRun], question: Question, progress: Progress | None, others: Iterable[FoundRun] = ()
+) -> tuple[dict[str, Run], dict[str, str]]:
+    """(the runs by id, each read once, as many at the same time as profiles are; why each of the `others` cannot be
+    read). Raises why one that was `found` cannot."""
+    needed = {run.id: run for run in found}
+    failures: dict[str, str] = {}
+
+    def read_one(one: FoundRun) -> Run | None:
+        try:
+            return read(one, question.steps, progress=progress)
+        except TfcompareError as error:
+            if one.id in needed:
+                raise
+            failures[one.id] = str(error)
+            return None
+
+    every = needed | {run.id: run for run in others if run.id not in needed}
+    with ThreadPoolExecutor(READERS) as pool:
+        runs = pool.map(read_one, every.values())
+        return {run_id: run for run_id, run in zip(every, runs, strict=True) if run is not None}, failures
 
 
 def cache_problems() -> list[str]:

@@ -17,6 +17,7 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.packing import pack, unpack
 from tfcompare.text import text_of
 from tfcompare.xspace import parse, read
+from tfcompare.xspace.reader import needs_compilation
 
 READERS = 2
 """The number of profiles that child processes read at the same time for one client. One more is read if another client
@@ -56,7 +57,7 @@ def reader_within(limits: ReadLimits | None) -> FrameBuilder:
 
 def reading_processes() -> Children:
     """Child processes for `BoundedBuilder`."""
-    return Children(READERS + 1, _prepare, per_client=READERS)
+    return Children(READERS + 1, _prepare, per_client=READERS, compiles=needs_compilation)
 
 
 def _pack(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:
