@@ -154,7 +154,9 @@ def test_the_time_of_earlier_calls_and_of_starting_does_not_count() -> None:
         processes.close()
 
 
-def test_processes_are_prepared_one_after_the_other_while_they_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_are_prepared_one_after_the_other_while_they_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PREPARING", str(tmp_path / "preparing"))
     processes = Children(3, prepare=prepare_alone, compiles=lambda: True)
     try:

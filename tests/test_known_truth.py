@@ -78,7 +78,7 @@ def test_a_slower_map_is_found_behind_the_prefetch(baseline: str, candidate: str
 
 @pytest.mark.parametrize("name", ["map_5ms", "map_parallel_8ms"])
 def test_what_runs_in_a_function_of_tf_data_is_input_and_never_host_compute(name: str) -> None:
-    shares = recorded(name).tables.op_shares("localhost")
+    shares = recorded(name).tables.op_shares("localhost").frame()
     of_function = shares[shares["op_name"] == "slow_map"]
     assert set(of_function["step_part"]) == {"input_us"}
     assert of_function["stage"].str.rpartition("::")[2].isin(["Map", "ParallelMapV2"]).all()
@@ -280,7 +280,7 @@ def test_ops_of_a_part_never_add_up_to_more_than_the_part(name: str) -> None:
     run = recorded(name) if name in NAMES else loaded_run(name)
     for host in run.host_names:
         steps = run.table("steps", host=host).set_index("step")[list(STEP_PARTS)]
-        shares = run.tables.op_shares(host)
+        shares = run.tables.op_shares(host).frame()
         assert (shares["wall_time_us"] > 0).all()
         of_ops = shares.pivot_table(index="step", columns="step_part", values="wall_time_us", aggfunc="sum")
         of_ops = of_ops.reindex(index=steps.index, columns=list(STEP_PARTS)).fillna(0.0)

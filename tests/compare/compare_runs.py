@@ -154,10 +154,11 @@ class FakeRun:
         assert host is None or host in self.host_names
         return int(self.info.step_count)
 
-    def op_shares(self, host: str, steps: pd.Series | None = None) -> pd.DataFrame:
-        assert host in self.host_names and steps is not None
-        columns = ("host_or_device", "op_type", "op_name", "step", "step_part", "stage", "wall_time_us")
-        return pd.DataFrame({name: [] for name in columns})
+    def op_shares(self, host: str) -> StepCells:
+        assert host in self.host_names
+        keys = ("host_or_device", "op_type", "op_name", "step_part", "stage")
+        cells = pd.DataFrame({"row": [], "step": [], "wall_time_us": []}, dtype="int64")
+        return StepCells(pd.DataFrame({name: [] for name in keys}, dtype="str"), cells)
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
         assert host is None or host in self.host_names

@@ -30,7 +30,7 @@ def told(run: Run, *columns: str) -> list[str]:
 
 def shares(run: Run) -> dict[tuple[str, str], float]:
     """The time of each annotation in each part of the steps."""
-    found = run.tables.annotation_shares(run.host_names[0])
+    found = run.tables.annotation_shares(run.host_names[0]).frame()
     return found.groupby(["name", "step_part"])["wall_time_us"].sum().to_dict()
 
 
@@ -53,7 +53,7 @@ def test_an_op_on_another_thread_comes_before_the_annotation_on_the_thread_of_th
         others=([event("m/MatMul:MatMul", 10, 30, {"_ct": 1, "_c": 7})],),
     )
     assert told(run, "name", "self_time_us", "wall_time_us") == ["call 80 50"]
-    ops = run.tables.op_shares(run.host_names[0])
+    ops = run.tables.op_shares(run.host_names[0]).frame()
     assert ops["wall_time_us"].tolist() == [30]
 
 
@@ -231,7 +231,7 @@ def test_what_runs_between_steps_on_the_thread_of_their_markers_is_known() -> No
     loop = event("$train.py:3 main", 0, 300)
     other = line("python", event("load_batch", 0, 300), id=2)
     run = run_with(plane("/host:CPU", line("python", loop, *steps, id=1), other))
-    assert rows(run.tables.annotation_shares("a"), "name", "step", "step_part", "wall_time_us") == [
+    assert rows(run.tables.annotation_shares("a").frame(), "name", "step", "step_part", "wall_time_us") == [
         "train.py main -1  40",
         "next(iterator) -1  60",
     ]
@@ -254,4 +254,6 @@ def test_where_steps_are_those_of_the_device_the_program_may_load_between_them()
         plane("/host:CPU", line("python", *on_host)), plane("/device:GPU:0", line("Stream #7(Compute)", *kernels))
     )
     assert run.table("steps")["duration_us"].tolist() == [50, 50, 50]
-    assert rows(run.tables.annotation_shares("a"), "name", "step", "step_part", "wall_time_us") == ["load_batch -1  60"]
+    assert rows(run.tables.annotation_shares("a").frame(), "name", "step", "step_part", "wall_time_us") == [
+        "load_batch -1  60"
+    ]

@@ -383,7 +383,7 @@ def test_a_wait_explains_what_no_device_does_before_the_loop_around_it_and_the_h
 def test_instructions_that_wait_have_wall_time_in_waits() -> None:
     done = meta("%copy-done.4", "", program_id=1, symbol_id=1, tf_op="prefetch:Copy", hlo_category="copy-done")
     run = run_with(core(0, event(done, 20, 50), instruction("%fusion.5", 30, 10)))
-    wall = run.tables.op_shares("a")
+    wall = run.tables.op_shares("a").frame()
     assert rows(wall, "op_name", "step_part", "wall_time_us") == ["prefetch device_waits_us 40"]
 
 

@@ -177,16 +177,17 @@ def _sums_of_ops(times: OpTimes, cells: Columns, wall: Columns) -> dict[str, npt
     }
 
 
-def wall_times(names: pd.DataFrame, row: str, wall: pd.DataFrame, **others: Any) -> pd.DataFrame:
-    """The names in the row that the column `row` tells, the step, the name of its part, others, and the wall time
-    of each row of `op_wall` or `annotation_wall`."""
-    columns = {name: names[name].array.take(wall[row].to_numpy()) for name in names} | {
-        "step": wall["step"].to_numpy(),
-        "step_part": pd.array([*schema.STEP_PARTS, ""], dtype="str").take(wall["step_part"].to_numpy()),
-        **others,
-        "wall_time_us": wall["wall_time_ps"].to_numpy() / PS_PER_US,
-    }
-    return pd.DataFrame(columns)
+def wall_times(names: pd.DataFrame, row: Int64, wall: pd.DataFrame, **others: Int64) -> StepCells:
+    """The wall times of `op_wall` or `annotation_wall` by step: the keys are the names in the `row` of each, with the
+    `step_part`, and the last of the names in the rows that each of `others` gives, empty for −1."""
+    firsts, code = combinations(row, wall["step_part"].to_numpy(), *others.values())
+    keys = names.iloc[row[firsts]].reset_index(drop=True)
+    parts = pd.array([*schema.STEP_PARTS, ""], dtype="str")
+    keys["step_part"] = parts.take(wall["step_part"].to_numpy()[firsts])
+    for name, of in others.items():
+        keys[name] = names.iloc[:, -1].array.take(of[firsts], allow_fill=True, fill_value="")
+    times = {"row": code, "step": wall["step"].to_numpy(), "wall_time_us": wall["wall_time_ps"].to_numpy() / PS_PER_US}
+    return StepCells(keys, pd.DataFrame(times))
 
 
 def op_cells(times: OpTimes, host: str) -> StepCells:

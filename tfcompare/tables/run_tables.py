@@ -201,25 +201,22 @@ class RunTables(HostFrames):
         (_, op), of_all = self.ops.stats(host), (len(steps), self.recorded_steps(host))
         return op_stats_in_steps(whole, op, self.ops.times(host), included, *of_all)
 
-    def op_shares(self, host: str, steps: pd.Series | None = None) -> pd.DataFrame:
-        """The share that each op of one host has in each part of each step; the shares of a part add up to it. Of all
-        steps, or of these by number.
+    def op_shares(self, host: str) -> StepCells:
+        """The share that each op of one host has in each part of each step; the shares of a part add up to it.
 
-        Columns `host_or_device`, `op_type`, `op_name`, `step`, `step_part` (one of `schema.STEP_PARTS`), `stage` (the
-        tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for an unknown
-        host.
+        The keys are `host_or_device`, `op_type`, `op_name`, `step_part` (one of `schema.STEP_PARTS`) and `stage` (the
+        tf.data iterator that the op worked for, empty for none), the cells have `wall_time_us`. Raises `Unknown` for an
+        unknown host.
         """
         ops, wall = self.host_table("op_parts", host=host), self.host_table("op_wall", host=host)
-        wall = wall if steps is None else wall[wall["step"].isin(steps)]  # before each row gets its texts
-        stages = pd.array([*ops["op_name"].tolist(), ""], dtype="str")
-        return wall_times(ops[OP], "part", wall, stage=stages.take(wall["stage"].to_numpy()))
+        return wall_times(ops[OP], wall["part"].to_numpy(), wall, stage=wall["stage"].to_numpy())
 
-    def annotation_shares(self, host: str) -> pd.DataFrame:
+    def annotation_shares(self, host: str) -> StepCells:
         """The time that each annotation and Python function of one host adds to each part of each step, in which no op
-        runs, and between the steps (`NO_STEP`, part ""): columns `kind`, `name`, `step`, `step_part` and
+        runs, and between the steps (`NO_STEP`, part ""): the keys `kind`, `name`, `step_part`, and cells with
         `wall_time_us`. Raises `Unknown` for an unknown host."""
         annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
-        return wall_times(annotations[["kind", "name"]], "annotation", wall)
+        return wall_times(annotations[["kind", "name"]], wall["annotation"].to_numpy(), wall)
 
     def op_types_on_devices(self, *, host: str | None = None) -> set[tuple[str, str, str]]:
         """Host, device and op type: the types of ops that ran on each device, without idle time, for all hosts or one.

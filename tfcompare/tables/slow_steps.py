@@ -12,7 +12,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.schema.arrays import Bools, Floats
-from tfcompare.tables.step_times import are_on_all_hosts, common_step_ids, on_slowest_host, run_steps
+from tfcompare.tables.step_times import StepCells, are_on_all_hosts, common_step_ids, on_slowest_host, run_steps
 
 SLOW_RATIO = 1.5
 """A slow step takes more than this many times the median …"""
@@ -62,7 +62,7 @@ class _Extra:
     op_share: float = math.nan
 
 
-def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], host: str) -> pd.DataFrame:
+def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], StepCells], host: str) -> pd.DataFrame:
     """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps of known time.
 
     `every` is the table of the steps of all its hosts, or of one; `shares_of` is `RunTables.op_shares`. Of several
@@ -102,7 +102,7 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
 
 
 def _extra(
-    every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], chosen: pd.DataFrame, usual: pd.DataFrame
+    every: pd.DataFrame, shares_of: Callable[[str], StepCells], chosen: pd.DataFrame, usual: pd.DataFrame
 ) -> _Extra:
     """What the chosen steps take more than the usual ones, on average; not in what, if their host has no usual one."""
     if chosen.empty or usual.empty:
@@ -119,16 +119,16 @@ def _extra(
     if part_share < _WORTH_NAMING:
         return _Extra(total_us)
     shares = shares_of(host)
-    within = shares[shares["step_part"] == part]
-    of_ops = _op_means(within, slow["step"]).sub(_op_means(within, others["step"]), fill_value=0.0)
+    of_ops = _op_means(shares, part, slow["step"]).sub(_op_means(shares, part, others["step"]), fill_value=0.0)
     if of_ops.empty or of_ops.max() < _WORTH_NAMING * total_us:
         return _Extra(total_us, part, part_share)
     return _Extra(total_us, part, part_share, str(of_ops.idxmax()), float(of_ops.max()) / total_us)
 
 
-def _op_means(shares: pd.DataFrame, steps: pd.Series) -> pd.Series:
-    """The mean wall time of each op in these steps; ops in a tf.data function count for its iterator."""
-    own = shares[shares["step"].isin(steps)]
+def _op_means(shares: StepCells, part: str, steps: pd.Series) -> pd.Series:
+    """The mean wall time of each op in a part of these steps; ops in a tf.data function count for its iterator."""
+    own = shares.of_steps(steps).sums("wall_time_us")
+    own = own[own["step_part"] == part]
     names = own["op_name"].mask(own["stage"] != "", own["stage"])
     times: pd.Series = own.groupby(names)["wall_time_us"].sum() / len(steps)
     return times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -132,8 +133,8 @@ def numbered_alike(steps: pd.DataFrame) -> bool:
 class StepCells:
     """A table in two parts: the key columns of its rows, and the values of each row in each step.
 
-    `keys` has one row per table row. `cells` has the columns `row` (a position in `keys`), `step` (its number),
-    `occurrences` and `time_us`, one row per step in which the table row ran.
+    `keys` has one row per table row. `cells` has the columns `row` (a position in `keys`), `step` (its number), and
+    `occurrences` and `time_us`, or `wall_time_us`: one row per step in which the table row ran.
     """
 
     keys: pd.DataFrame
@@ -158,6 +159,16 @@ class StepCells:
         """Keys and cells joined into one frame."""
         keys = self.keys.iloc[self.cells["row"].to_numpy()].reset_index(drop=True)
         return pd.concat([keys, self.cells.drop(columns="row").reset_index(drop=True)], axis=1)
+
+    def of_steps(self, steps: Collection[int]) -> StepCells:
+        """The cells of these steps, by number."""
+        return StepCells(self.keys, self.cells[self.cells["step"].isin(steps)])
+
+    def sums(self, name: str) -> pd.DataFrame:
+        """The keys that have cells, with the sum of that column of the cells over all steps."""
+        row = self.cells["row"].to_numpy()
+        has_cells = np.bincount(row, minlength=len(self.keys)) > 0
+        return self.keys.assign(**{name: np.bincount(row, self.cells[name], len(self.keys))})[has_cells]
 
 
 @dataclass(frozen=True, eq=False)

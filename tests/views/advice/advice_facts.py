@@ -14,7 +14,7 @@ from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
-from tfcompare.tables.step_times import window
+from tfcompare.tables.step_times import StepCells, window
 from tfcompare.views.advice import Facts
 from tfcompare.views.advice.facts import Gap, busy_threads, cores_of
 from tfcompare.views.input.figures import input_wait, wait_by_calls
@@ -96,15 +96,16 @@ def _filled(frame: pd.DataFrame, table: schema.Table) -> pd.DataFrame:
     return table.conform(frame)
 
 
-def shares(iterators: pd.DataFrame, waits: dict[str, float], python: dict[str, float]) -> pd.DataFrame:
+def shares(iterators: pd.DataFrame, waits: dict[str, float], python: dict[str, float]) -> StepCells:
     """`op_shares` of `STEPS` steps: the waiting of each for these iterators, and the time of `f`, a Python function."""
     cells = [
         (DATASET, row["long_name"], "input_us", waits.get(row["iterator"], row["self_time_us"]))
         for _, row in iterators.iterrows()
     ] + [("PyFunc", "f", part, us) for part, us in python.items()]
-    of_step = pd.DataFrame(cells, columns=["op_type", "op_name", "step_part", "wall_time_us"])
-    every = pd.concat([of_step.assign(step=step) for step in range(STEPS)], ignore_index=True)
-    return every.assign(host_or_device="Host", stage="")
+    keys = pd.DataFrame(cells, columns=["op_type", "op_name", "step_part", "wall_time_us"])
+    times = pd.DataFrame({"row": keys.index, "wall_time_us": keys.pop("wall_time_us")})
+    every = pd.concat([times.assign(step=step) for step in range(STEPS)], ignore_index=True)
+    return StepCells(keys.assign(host_or_device="Host", stage=""), every)
 
 
 def annotations(times: dict[str, float], count: int) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Reading:
     """Shows which run is downloaded, and says once, before the first profile, that the reader must be compiled.
 
-    `needed_next`: a module that is imported meanwhile.
+    `needed_next`: modules that are imported meanwhile.
     """
 
-    def __init__(self, needed_next: str = "") -> None:
+    def __init__(self, needed_next: Sequence[str] = ()) -> None:
         self._needed_next = needed_next
         self._has_begun = False
 
@@ -35,7 +35,7 @@ class Reading:
             self._has_begun = True
             note_if_compiling()
             if self._needed_next:
-                Thread(target=import_module, args=(self._needed_next,), daemon=True).start()
+                Thread(target=lambda: [*map(import_module, self._needed_next)], daemon=True).start()
 
         def update(here: int, total: int) -> None:
             is_done = here >= total
@@ -44,12 +44,12 @@ class Reading:
         return update
 
 
-def answered(question: Question, needed_next: str = "tfcompare.comparison") -> Comparison:
+def answered(question: Question, shown_by: str = "tfcompare.comparison") -> Comparison:
     """The comparison that answers a question; shows progress, and prints what there is to know about the runs.
-    `needed_next`: as of `Reading`."""
+    `shown_by`: the module that shows it, imported while the first profile is read, as what intervals need is."""
     from tfcompare.loading import answer
 
-    comparison, sentences = answer(question, Reading(needed_next))
+    comparison, sentences = answer(question, Reading((shown_by, "scipy.special")))
     notes(sentences)
     return comparison
 

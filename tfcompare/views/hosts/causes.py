@@ -146,8 +146,8 @@ def _compared(rows: pd.DataFrame, name: str) -> list[str]:
 
 
 def _shares(run: Run, rows: pd.DataFrame, host: str, parts: tuple[str, ...]) -> pd.DataFrame:
-    """The rows of `RunTables.op_shares` in these parts of the included steps."""
-    shares = run.tables.op_shares(host, _included_steps(rows, host))
+    """What `RunTables.op_shares` has in these parts of the included steps, summed."""
+    shares = run.tables.op_shares(host).of_steps(_included_steps(rows, host)).sums("wall_time_us")
     return shares[shares["step_part"].isin(parts)]
 
 

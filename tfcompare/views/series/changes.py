@@ -185,8 +185,8 @@ def wall_times_us(run: Run, of_periods: bool = False) -> pd.Series:
     what steps of the run take longer than the straggler's; `of_periods`: with the mean time between steps, too."""
     steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"].astype(bool)]
-    shares = run.tables.op_shares(str(steps["host"].iloc[0]), steps["step"])
-    times = shares.groupby(_OP, observed=True)["wall_time_us"].sum() / len(steps)
+    shares = run.tables.op_shares(str(steps["host"].iloc[0])).of_steps(steps["step"])
+    times = shares.sums("wall_time_us").groupby(_OP)["wall_time_us"].sum() / len(steps)
     step_us = float(steps["duration_us"].mean())
     of_run_us = float(run.steps.loc[run.steps["included"].astype(bool), "duration_us"].mean())
     rest = {("", "", NO_OP): step_us - float(times.sum()), ("", "", OTHER_HOSTS): of_run_us - step_us}

@@ -63,13 +63,13 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: their `RunTables.op_shares`; `launches`:
-    kernels per included step, and copies per step, over all recorded steps; `around`: `RunTables.annotation_shares` of
-    these steps; `between` the same per step, between the steps. Of several captures, the column `capture` of the steps
-    counts them from 0, and shares are weighed so that each capture counts the same.
+    kernels per included step, and copies per step, over all recorded steps; `around`: the sums of
+    `RunTables.annotation_shares` of these steps; `between` the same per step, between the steps. Of several captures,
+    the column `capture` of the steps counts them from 0, and shares are weighed so that each capture counts the same.
     """
 
     steps: pd.DataFrame
-    shares: pd.DataFrame
+    shares: StepCells
     launches: float
     around: pd.DataFrame
     between: pd.DataFrame
@@ -80,9 +80,10 @@ class HostSteps:
 
     def times_us(self, op_names: Collection[str], *, of_input: bool = False) -> pd.Series:
         """The time of host ops with these names in each step, within or outside the waiting for input."""
-        own = self.shares[self.shares["host_or_device"] == HOST]
-        own = own[(own["step_part"] == "input_us") == of_input]
-        times = own[own["op_name"].isin(op_names)].groupby("step")["wall_time_us"].sum()
+        keys, cells = self.shares.keys, self.shares.cells
+        is_one = (keys["host_or_device"] == HOST) & ((keys["step_part"] == "input_us") == of_input)
+        is_one &= keys["op_name"].isin(op_names)
+        times = cells[is_one.to_numpy()[cells["row"]]].groupby("step")["wall_time_us"].sum()
         return times.reindex(self.steps["step"]).fillna(0.0)
 
     def median_share(self, op_names: Collection[str], *, of_input: bool = False) -> float:
@@ -97,7 +98,8 @@ class HostSteps:
 
         Ops in a tf.data function are attributed to its iterator.
         """
-        inside = self.shares[self.shares["step_part"] == part]
+        sums = self.shares.sums("wall_time_us")
+        inside = sums[sums["step_part"] == part]
         of_stage = inside["stage"] != ""
         named = inside.assign(
             host_or_device=inside["host_or_device"].mask(of_stage, HOST),
@@ -125,7 +127,8 @@ class HostSteps:
 
     def function_ops(self, stage: str) -> pd.Series:
         """The mean time per step of the ops in the functions of a tf.data iterator, by op name."""
-        inside = self.shares[self.shares["stage"] == stage]
+        sums = self.shares.sums("wall_time_us")
+        inside = sums[sums["stage"] == stage]
         return self._per_step(inside, ["op_name"]).set_index("op_name")["time_us"]
 
     def _per_step(self, shares: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -160,11 +163,10 @@ def eager_share(ops: pd.DataFrame, steps: HostSteps | None, info: RunInfo) -> fl
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
     included = _included_steps(run, host)
-    shares, every = run.tables.op_shares(host, included["step"]), run.tables.annotation_shares(host)
-    around = every[every["step"].isin(included["step"])]
+    shares, annotated = run.tables.op_shares(host).of_steps(included["step"]), run.tables.annotation_shares(host)
+    around, between = (annotated.of_steps(steps).sums("wall_time_us") for steps in (included["step"], [NO_STEP]))
     count = max(len(run.table("steps", host=host)) - 1, 1)  # from the first step to the start of the last
-    between = every[every["step"] == NO_STEP]
-    between = between.assign(wall_time_us=between["wall_time_us"] / count)
+    between["wall_time_us"] /= count
     kernels = run.tables.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
     copies = run.table("copies", host=host)["occurrences"].sum() / run.tables.recorded_steps(host)
     return HostSteps(included, shares, float(kernels + copies), around, between)
@@ -175,16 +177,20 @@ def host_steps_of(side: Side) -> HostSteps:
     each = [host_steps(run, host) for run, host in zip(side.runs, side.hosts, strict=True) if host is not None]
     if len(each) == 1 and side.iterations == 1:
         return each[0]
-    steps, shares, around, between = steps_of_captures(side), [], [], []
+    steps, cells, around, between = steps_of_captures(side), [], [], []
+    keys = list[pd.DataFrame]()
     for position, one in enumerate(each):
         weight = len(steps) / len(each) / max(len(one.steps), 1) / side.iterations
-        named = with_keys_of(side.keys(position, "op_stats"), one.shares, OP)
-        shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
+        of_one = one.shares.cells.assign(row=one.shares.cells["row"] + sum(map(len, keys)))
+        cells.append(of_one.assign(wall_time_us=of_one["wall_time_us"] * weight))
+        keys.append(with_keys_of(side.keys(position, "op_stats"), one.shares.keys, OP))
         around.append(one.around.assign(wall_time_us=one.around["wall_time_us"] * weight))
         between.append(one.between.assign(wall_time_us=one.between["wall_time_us"] / len(each) / side.iterations))
-    of_ops, *of_others = (pd.concat(several, ignore_index=True) for several in (shares, around, between))
+    *of_ops, of_steps, between_steps = (
+        pd.concat(several, ignore_index=True) for several in (keys, cells, around, between)
+    )
     launches = fmean(one.launches for one in each) / side.iterations
-    return HostSteps(steps, of_ops, launches, *of_others)
+    return HostSteps(steps, StepCells(*of_ops), launches, of_steps, between_steps)
 
 
 def steps_of_captures(side: Side) -> pd.DataFrame:
