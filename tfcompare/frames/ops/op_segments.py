@@ -55,8 +55,8 @@ NO_SEGMENTS = OpSegments(_NOTHING, _NO_TIMES, _NO_TIMES, _NOTHING, _NO_BYTES, _N
 
 def op_segments(
     space: XSpace, steps: Steps, ops: Sequence[OpEvents], activity: Int8, functions: TfDataFunctions
-) -> OpSegments:
-    """The segments of all ops that may share the time of a step, clipped to it.
+) -> list[OpSegments]:
+    """The segments of all ops that may share the time of a step, clipped to it, of several planes and kinds.
 
     `activity` is the activity of every event, `NONE` if it explains no time. A segment shares the time of the step that
     caused it; segments of tf.data share that of any step in which they run.
@@ -73,7 +73,7 @@ def op_segments(
             segments.stage[segments.stage >= 0] += first
         found += of_plane
         first += len(plane.parts)
-    return concat(found)
+    return found
 
 
 def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
@@ -177,6 +177,7 @@ def clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
 
 def concat(several: Sequence[OpSegments]) -> OpSegments:
     """The segments of all, one after the other."""
+    several = [segments for segments in several if len(segments.op)]
     if len(several) < 2:
         return several[0] if several else NO_SEGMENTS
     return OpSegments(*(np.concatenate([getattr(s, f.name) for s in several]) for f in fields(OpSegments)))

@@ -124,33 +124,35 @@ def op_wall_times(
     if not steps.has_markers:
         times = np.zeros((len(steps.number), len(Activity)), np.int64)
         return WallTimes(times, empty("op_wall"), empty("op_wall_totals"), empty("annotation_wall"))
-    segments = op_segments(space, steps, ops, activities.of_event(space), functions)
-    around = annotations.segments(steps, activities, len(parts.row))
-    segments = concat([segments, around]) if len(around.op) else segments
+    found = op_segments(space, steps, ops, activities.of_event(space), functions)
+    segments = concat([*found, annotations.segments(steps, activities, len(parts.row))])
+    del found
     times, shares = explain(space, steps, activities, segments)
+    op, step, stage, rank = segments.op, segments.step, segments.stage, segments.rank
     step_part = part_of_activity(segments.activity)
-    kinds = combinations(segments.stage, segments.op, step_part)[1]  # few, so that each has a cell for every step
-    first, cell = combinations(kinds, segments.step)
+    del segments  # their times take most of the memory
+    kinds = combinations(stage, op, step_part)[1]  # few, so that each has a cell for every step
+    first, cell = combinations(kinds, step)
     wall_ps = np.bincount(cell, shares, len(first))
-    counts = (wall_ps > 0) & ~steps.is_lost[segments.step[first]]
-    is_around = counts & (segments.rank[first] == AROUND)
+    counts = (wall_ps > 0) & ~steps.is_lost[step[first]]
+    is_around = counts & (rank[first] == AROUND)
     between = annotations.between_steps(steps)
     outside = {
-        "annotation": segments.op[first[is_around]] - len(parts.row),
-        "step": steps.number[segments.step[first[is_around]]],
+        "annotation": op[first[is_around]] - len(parts.row),
+        "step": steps.number[step[first[is_around]]],
         "step_part": step_part[first[is_around]],
         "wall_time_ps": wall_ps[is_around],
     }
     outside = {name: np.concatenate([values, between[name]]) for name, values in outside.items()}
     counts &= ~is_around
     first, wall_ps = first[counts], wall_ps[counts]
-    part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
+    part, row = parts.row[op[first]], np.append(parts.row, -1)
     used, code = distinct(part.astype(np.int64), len(parts.parts))
     wall = {
         "part": part,
-        "step": steps.number[segments.step[first]],
+        "step": steps.number[step[first]],
         "step_part": step_part[first],
-        "stage": row[segments.stage[first]],
+        "stage": row[stage[first]],
         "wall_time_ps": wall_ps,
     }
     totals = {"part": used.astype(np.int32), "wall_time_ps": np.bincount(code, wall_ps, len(used))}
