@@ -19,6 +19,8 @@ from tfcompare.frames.arrow import host_table
 from tfcompare.query.asking import ask
 from tfcompare.query.tables import RunTables
 from tfcompare.run import Run
+from tfcompare.tables import run_tables
+from tfcompare.xspace.limits import Limits
 
 KINDS = ("filters_512_128", "gpu_filters_16_8", "h100_16_8", "h100_no_command_buffers", "jax_filters_128_32")
 KINDS = (*KINDS, "tensorflow_filters_128_32", "workers_slow_input")
@@ -145,6 +147,12 @@ def test_a_table_is_measured_before_it_is_made(table: str) -> None:
         TfcompareError, match=f"The table {table} of these runs takes .*B, and a query may read 1.00 kB"
     ):
         ask(f"FROM {table}", replace(RunTables.of([run]), most_bytes=1_000))
+
+
+def test_a_table_is_bounded_for_show_and_python_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tables, "LIMITS", Limits(table_bytes=1_000))
+    with pytest.raises(TfcompareError, match=r"run-1: the table spans takes .* MB, and a table may take 1.00 kB: "):
+        loaded_run("h100_16_8").table("spans")
 
 
 def test_edges_of_a_small_file_that_has_very_many_are_counted_and_not_made() -> None:

@@ -1,6 +1,8 @@
 """The table of what the timeline shows."""
 
-from tfcompare.schema.columns import HOST_KEY, Table, columns
+from dataclasses import replace
+
+from tfcompare.schema.columns import HOST_KEY, OP_TYPE_KEY, Table, columns
 
 SPANS = Table(
     "spans",
@@ -15,8 +17,11 @@ SPANS = Table(
         line_id text | Line id | Number of the line in its plane.
         host_or_device text | Host or device | Where it ran, as in `op_stats`.
         name text | Name | The event's name: of the op, kernel, instruction, or what else the profiler recorded.
-        op_type text | Op type | Kind of the op that it belongs to, as in `op_stats`; empty for events that are no ops.
-        op_name text | Op | Name of the op that it belongs to, as in `op_stats`; empty for events that are no ops.
+    """)
+    + (replace(OP_TYPE_KEY, kind="text"),)
+    + columns("""
+        op_name text | Op | Name of the op that it belongs to, as in `op_stats`; empty, as is the type, for events that
+            are no ops.
         program text | Program | Compiled program that it ran, as in `hlo_ops`; empty where unknown, as for an op that
             several programs have.
         hlo_op text | Instruction | Instruction of XLA programs that it ran, as in `hlo_ops`; empty where unknown, as
