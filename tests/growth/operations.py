@@ -1,4 +1,5 @@
-"""What a user does with two runs, by name: `load`, `diff`, `diff op_stats`, `view hosts`, `page hosts`, `report`."""
+"""What a user does with two runs, by name: `load`, `table spans`, `diff`, `diff op_stats`, `view hosts`, `page hosts`,
+`report`."""
 
 from __future__ import annotations
 
@@ -10,14 +11,17 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.render.report import report
 from tfcompare.run import Run, load
 
-LOAD, DIFF, VIEW, PAGE, REPORT = "load", "diff", "view", "page", "report"
+LOAD, TABLE, DIFF, VIEW, PAGE, REPORT = "load", "table", "diff", "view", "page", "report"
+_ON_DEMAND = ("spans", "hlo_edges")
+"""Tables that are operations of their own: they repeat texts, and a profile is read again for the first of them."""
 
 
 def load_all(folder: Path) -> None:
-    """Read one capture with all its tables."""
+    """Read one capture with all its tables but those of single events and edges."""
     run = load(folder / "before" / "run-1")
     for name in schema.TABLES:
-        run.table(name)
+        if name not in _ON_DEMAND:
+            run.table(name)
 
 
 def comparison_of(folder: Path) -> Comparison:
@@ -31,12 +35,14 @@ def _captures(folder: Path, side: str) -> list[Run]:
 
 
 def perform(operation: str, comparison: Comparison) -> None:
-    """Print what changed, make the diff of one table, what a view says, the same with its charts, or the report."""
+    """Print what changed, make one table or its diff, what a view says, the same with its charts, or the report."""
     what, _, name = operation.partition(" ")
     if operation == DIFF:
         comparison.view("overview", short=True).to("table")
     elif what == DIFF:
         comparison.table(name)
+    elif what == TABLE:
+        comparison.baseline.table(name)
     elif what == VIEW:
         comparison.view(name).to("json")
     elif what == PAGE:

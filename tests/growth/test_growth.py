@@ -57,21 +57,26 @@ TODAY = [
     Bound("view overview", "hosts", python=0, c=0),
     Bound("view hosts", "hosts", python=179, c=138),
     Bound("report", "hosts", python=812, c=2_943),
+    Bound("table spans", "hosts", python=1_804, c=1_862),  # the profiles are read again
     Bound("diff tf_data_pipelines", "hosts with tf.data", python=636, c=569),
     Bound("diff op_stats", "captures", python=16_373, c=13_766),
     Bound("load", "steps", python=0.1, c=0.5),
     Bound("diff op_stats", "steps", python=0, c=0),
     Bound("view timeline", "steps", python=0, c=0),
     Bound("view memory", "steps", python=0, c=0),
+    Bound("table spans", "steps", python=0, c=0),
     Bound("load", "ops", python=17, c=55),
     Bound("diff op_stats", "ops", python=524, c=459),
     Bound("view op_stats", "ops", python=26, c=17),
+    Bound("table spans", "ops", python=8, c=18),
     Bound("load", "kernels", python=47, c=85),
     Bound("diff kernel_stats", "kernels", python=111, c=118),
     Bound("view kernel_stats", "kernels", python=93, c=100),  # by name, and then by op, as most names differ
     Bound("load", "instructions", python=54, c=151),
     Bound("diff hlo_ops", "instructions", python=10, c=14),
     Bound("view xla", "instructions", python=225, c=330),
+    Bound("table spans", "instructions", python=19, c=35),
+    Bound("table hlo_edges", "instructions", python=29, c=87),
     Bound("load", "programs", python=602, c=860),
     Bound("diff hlo_ops", "programs", python=40, c=86),
     Bound("view xla", "programs", python=5_272, c=5_634),
@@ -89,6 +94,8 @@ KILOBYTES = [
     ("instructions", "load", 6.8),
     ("iterators", "load", 6.9),
     ("ops", "diff op_stats", 12.0),
+    ("steps", "table spans", 9.0),
+    ("instructions", "table hlo_edges", 4.5),
 ]
 """What one more of each takes at the peak."""
 

@@ -92,6 +92,7 @@ def test_an_error_is_what_duckdb_says_with_where() -> None:
     assert failed("FROM steeps") == (
         'Catalog Error: Table with name steeps does not exist!\nDid you mean "steps"?\n\nTables: steps, op_steps'
     )
+    assert failed("DESCRIBE steeps") == failed("FROM steeps")
     assert failed("SELECT [1],\n CAST(run AS INTEGER) FROM steps") == (
         "Conversion Error: Could not convert string 'a' to INT32 when casting from source column run\n\n"
         "LINE 2:  CAST(run AS INTEGER) FROM steps\n         ^^^^^^^^^^^^^^^^^^^^"

@@ -78,6 +78,16 @@ HARMLESS = {
     "SELECT value AS x FROM duckdb_settings() WHERE name = 'lock_configuration'": [{"x": "true"}],
     "SELECT value AS x FROM duckdb_settings() WHERE name = 'temp_directory'": [{"x": ""}],
     "(SELECT 1 AS x) UNION ALL VALUES (2)": [{"x": 1}, {"x": 2}],
+    "SELECT name AS x FROM (SHOW TABLES) ORDER BY x": [{"x": "op_steps"}, {"x": "steps"}],
+    "DESCRIBE SELECT any_value(self_time_us) AS x FROM op_steps": [
+        {"column_name": "x", "column_type": "DOUBLE", "null": "YES", "key": None, "default": None, "extra": None}
+    ],
+    "SELECT table_name, column_name, run FROM information_schema.columns, steps WHERE run = 'a' ORDER BY ALL": [
+        {"table_name": "op_steps", "column_name": "run", "run": "a"},
+        {"table_name": "op_steps", "column_name": "self_time_us", "run": "a"},
+        {"table_name": "steps", "column_name": "duration_us", "run": "a"},
+        {"table_name": "steps", "column_name": "run", "run": "a"},
+    ],
 }
 READ_FROM = {
     "FROM query_table('Steps')": ["steps"],
@@ -92,6 +102,8 @@ READ_FROM = {
     "SHOW TABLES": [],
     "show tables; -- all": [],
     "DESCRIBE op_steps": [],
+    "DESCRIBE SELECT run, count(*) FROM op_steps GROUP BY run": [],
+    "FROM information_schema.tables": [],
     "/* SHOW */ SELECT count(*) FROM steps": ["steps"],
     "/* /* */ DESCRIBE */ SELECT count(*) FROM steps": ["steps"],
 }

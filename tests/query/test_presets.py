@@ -96,6 +96,38 @@ def test_waiting_for_input_and_idle_devices_are_those_of_the_runs(answers: dict[
         assert idle.loc[run.id, "idle_percent"] == pytest.approx(not_busy)
 
 
+def test_events_of_the_slowest_step_and_ops_that_run_longer_are_those_of_the_tables(
+    answers: dict[str, pd.DataFrame],
+) -> None:
+    events = rows(answers, "Events of the slowest").set_index("run")
+    for name in PAIR:
+        run = loaded_run(name)
+        steps, found = run.table("steps").query("included"), events.loc[run.id]
+        assert set(found["step_us"]) == {steps["duration_us"].max()}
+        spans = run.table("spans").query(f"step == {found['step'].iloc[0]}")["duration_us"]
+        assert found["duration_us"].tolist() == pytest.approx(spans.nlargest(100).tolist())
+        assert found["start_in_step_us"].min() < found["step_us"].max()
+    longer = rows(answers, "Ops that run longer")
+    (first,) = longer.head(1).to_dict("records")
+    for side, name in zip(("baseline", "candidate"), PAIR, strict=True):
+        run = loaded_run(name)
+        spans, steps = run.table("spans"), run.table("steps").query("included")["step"]
+        of_op = spans[(spans["op_name"] == first["op_name"]) & (spans["host_or_device"] == first["side"])]
+        by_step = of_op[of_op["step"].isin(steps)].groupby("step")["duration_us"].sum()
+        assert first[f"{side}_median_us"] == pytest.approx(by_step.median())
+    assert (longer["steps_longer_than_all_of_the_baseline"] <= longer["candidate_steps"]).all()
+
+
+def test_what_feeds_the_longest_instruction_is_what_its_text_lists() -> None:
+    run = loaded_run("jax_filters_128_32")
+    found = ask(of("What feeds").sql, RunTables.of([run])).named()
+    longest = run.table("hlo_ops").nlargest(1, "self_time_us").iloc[0]
+    assert set(found["instruction"]) == {longest["hlo_op"]}
+    operands = found[found["kind"] == "operand"]
+    assert all(f"{shape} %{name}" in longest["expression"] for shape, name in operands[["shape", "fed_by"]].to_numpy())
+    assert len(operands) == longest["expression"].partition("(")[2].partition(")")[0].count("%") > 0
+
+
 class Steps:
     """Ten steps of one run, and what is asked for of other tables is empty."""
 
@@ -123,7 +155,7 @@ def test_there_is_a_sentence_for_no_rows() -> None:
     titles: Sequence[str] = [ready.title for ready in PRESETS]
     assert len(set(titles)) == len(titles) >= 6
     assert all(ready.nothing.endswith(".") for ready in PRESETS)
-    assert not any(word in ready.sql for ready in PRESETS for word in ("op_steps", "kernel_steps", "memory_timeline"))
+    assert not any(word in PRESETS[0].sql for word in ("spans", "op_steps", "kernel_steps", "memory_timeline"))
 
 
 @pytest.mark.parametrize("pair", ["gpu", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("cpu", "xla"))])

@@ -4,8 +4,9 @@ The statement is one SELECT (or WITH, FROM, DESCRIBE, SHOW, SUMMARIZE, …) in D
 `show` prints, with the rows of all runs and a first column `run`, and the table `runs` with one row per run: the
 first has the role `baseline`, the others `candidate`. Of several runs there are also the diffs, such as
 `op_stats_diff`: the first run against each other, with rows paired, changes and verdicts as `diff` prints them. A
-folder of several runs stands for all of them, in the order of capture. `SHOW TABLES` lists the tables, `DESCRIBE
-op_stats` the columns of one. A query cannot read anything else, or write.
+folder of several runs stands for all of them, in the order of capture. `spans` has the events of the timeline,
+`hlo_edges` what feeds each instruction of XLA programs. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns
+of one. A query cannot read anything else, or write.
 
 Exit status: 0 done, 2 the query or a run is bad.
 """
@@ -33,6 +34,8 @@ EXAMPLES = """examples:
   tfcompare query 'SELECT run, avg(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
     logs/before logs/after
   tfcompare query "FROM op_stats_diff WHERE verdict = 'slower'" logs/before logs/after
+  tfcompare query "SELECT name, start_us, duration_us FROM spans WHERE step = 12 ORDER BY start_us" logs/before
+  tfcompare query "SELECT from_hlo_op, shape FROM hlo_edges WHERE to_hlo_op = 'loop_add_fusion.2'" logs/before
   tfcompare query 'SELECT run, step_time_ms_mean FROM run_info' logs/
   tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""
 

@@ -10,6 +10,7 @@ printed. IDLE, the time in which no op ran, is left out of tables for reading.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.shared.options import add_host, add_steps, add_store, question
@@ -17,6 +18,9 @@ from tfcompare.commands.shared.output import add_format, add_idle, emit, print_b
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.text import as_markdown
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
 
 SUMMARY = "print a summary of one run, or one of its tables"
 EXAMPLES = """examples:
@@ -61,6 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _has_rows(run: Run, name: str, host: str | None) -> bool:
+    """Whether a table has rows; the largest ones are not made for that."""
+    if name == schema.SPANS.name:
+        return run.info.duration_ms > 0
+    if name == schema.HLO_EDGES.name:
+        return run.tables.count_edges(host=host) > 0
+    return len(run.table(name, host=host)) > 0
+
+
 def _print_summary(arguments: argparse.Namespace) -> int:
     from tfcompare.render.shown import Shown
     from tfcompare.render.text_table import terminal_width
@@ -72,7 +85,7 @@ def _print_summary(arguments: argparse.Namespace) -> int:
         raise TfcompareError(f"--format {arguments.format} {needs}: {', '.join(schema.TABLES)}")
     comparison = answered(question(arguments, arguments.place))
     one = comparison.baseline
-    names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
+    names = [name for name in schema.TABLES if _has_rows(one, name, arguments.host)]
     width = None if arguments.all_columns else terminal_width()
     print(Shown.of(comparison, "overview", top=arguments.limit, short=True).to("table", width=width))
     about: list[Block] = [

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from tfcompare.commands.shared.options import add_comparison, comparison_question, words_of
 from tfcompare.commands.shared.output import add_document, document_form
@@ -37,6 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(_VIEWS)}")
     add_document(parser, ("table", "json", "markdown", "html"))
     add_comparison(parser)
+    meaning = "print the JSON Schema of --format json, also of reports and series, and exit"
+    parser.add_argument("--json-schema", action=_PrintSchema, nargs=0, help=meaning)
+
+
+class _PrintSchema(argparse.Action):
+    """Prints the schema and exits."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        del namespace, values, option_string
+        from tfcompare.render.as_json import json_schema
+
+        print(json_schema(), end="")
+        parser.exit()
 
 
 def add_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:

@@ -69,6 +69,12 @@ def place_of(plane_name: str) -> str:
     return HOST if plane_name == HOST_PLANE else DEVICE
 
 
+def names_instructions(plane_name: str) -> bool:
+    """Whether events of compiled programs on a plane are named by their instructions; those of GPUs are by kernels,
+    which several instructions may share."""
+    return plane_name == HOST_PLANE or plane_name.startswith(_TPU)
+
+
 def other_devices(space: XSpace) -> list[str]:
     """The names of devices that ran something and are neither TPUs nor GPUs by their planes, such as `METAL:0`."""
     names = [p.name for p in device_planes(space) if p.event_count]

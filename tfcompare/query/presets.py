@@ -1,4 +1,4 @@
-"""Predefined queries: each works for any runs, and does not read tables of individual events."""
+"""Predefined queries: each works for any runs. Those that read single events run only when they are chosen."""
 
 from __future__ import annotations
 
@@ -80,6 +80,49 @@ PRESETS = (
         "No step took 1.5 times the median of its run.",
     ),
     _ready(
+        "Events of the slowest step of each run",
+        """
+        WITH slowest AS (
+          SELECT run, position, host, step, start_us AS step_start_us, duration_us AS step_us
+          FROM steps JOIN runs USING (run)
+          WHERE included
+          QUALIFY row_number() OVER (PARTITION BY run ORDER BY duration_us DESC) = 1
+        )
+        SELECT run, host, step, step_us, plane, line, name, op_name, start_us - step_start_us AS start_in_step_us,
+               duration_us
+        FROM spans JOIN slowest USING (run, host, step)
+        QUALIFY row_number() OVER (PARTITION BY run ORDER BY duration_us DESC) <= 100
+        ORDER BY position, duration_us DESC
+        """,
+        "The runs have no steps.",
+    ),
+    _ready(
+        "Ops that run longer in the candidate, step by step",
+        """
+        -- the time of each op in each step, ops within it included, summed over hosts; steps without it do not count
+        WITH by_step AS (
+          SELECT position, host_or_device AS side, op_type, op_name, step, sum(spans.duration_us) AS us
+          FROM spans JOIN steps USING (run, host, step) JOIN runs USING (run)
+          WHERE included AND op_name <> '' AND position <= 1
+          GROUP BY ALL
+        ), of_baseline AS (
+          SELECT side, op_type, op_name, median(us) AS baseline_median_us, max(us) AS baseline_longest_us
+          FROM by_step WHERE position = 0 GROUP BY ALL
+        )
+        SELECT side, op_type, op_name, baseline_median_us, median(us) AS candidate_median_us,
+               candidate_median_us - baseline_median_us AS longer_by_us, count(*) AS candidate_steps,
+               count(*) FILTER (us > baseline_longest_us) AS steps_longer_than_all_of_the_baseline
+        FROM by_step JOIN of_baseline USING (side, op_type, op_name)
+        WHERE position = 1
+        GROUP BY side, op_type, op_name, baseline_median_us
+        HAVING longer_by_us > 0
+        ORDER BY longer_by_us DESC
+        LIMIT 50
+        """,
+        "No op of both runs takes longer in the steps of the candidate, or there are no steps or no candidate.",
+        is_of_two=True,
+    ),
+    _ready(
         "Kernels that could use tensor cores and do not",
         """
         SELECT run, kernel_name, op_name, sum(total_duration_us) AS total_us, sum(occurrences) AS occurrences,
@@ -92,6 +135,21 @@ PRESETS = (
         LIMIT 100
         """,
         "No such kernel was recorded: the runs have no kernels, or all that are eligible use tensor cores.",
+    ),
+    _ready(
+        "What feeds the longest instruction of each run's XLA programs",
+        """
+        WITH longest AS (
+          SELECT run, position, host, program, hlo_op AS to_hlo_op, self_time_us
+          FROM hlo_ops JOIN runs USING (run)
+          QUALIFY row_number() OVER (PARTITION BY run ORDER BY self_time_us DESC) = 1
+        )
+        SELECT run, program, to_hlo_op AS instruction, self_time_us, number, kind, from_hlo_op AS fed_by, shape,
+               size_bytes / 1e6 AS size_mb
+        FROM hlo_edges JOIN longest USING (run, host, program, to_hlo_op)
+        ORDER BY position, number
+        """,
+        "The runs ran no programs of XLA, or their profiles lack these.",
     ),
     _ready(
         "What holds the memory at its peak, op by op",

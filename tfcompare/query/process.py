@@ -159,24 +159,26 @@ def bound(
     """The single statement in `sql`, or the name of another one of the `tables` (columns and types by name) it reads.
 
     A table must be `given` to the connection when DuckDB reports it missing, since the text alone does not show what
-    `query_table(…)` reads. DESCRIBE and SHOW read no tables. Raises `Refused`, or DuckDB's errors.
+    `query_table(…)` reads. DESCRIBE and SHOW read no tables; tables that are not read are declared without rows,
+    so that `information_schema` lists them, too. Raises `Refused`, or DuckDB's errors.
     """
     statement, first = only_statement(connection, sql)
-    if first in _ABOUT_SCHEMAS:
-        _declare(connection, tables)
-        return connection.sql(f"FROM ({' '.join(_words(sql))})")
     unread = {name.lower(): name for name in tables if name not in given}
+    others = {name: tables[name] for name in unread.values()}  # what DuckDB describes, lists and can suggest
     try:
-        return connection.sql(statement)
+        if first not in _ABOUT_SCHEMAS:
+            found = connection.sql(statement)
+            _declare(connection, others)
+            return found
     except duckdb.CatalogException as error:
         missing = _MISSING.search(str(error))
         if missing is None:
             raise
         if (name := missing["name"].lower()) in unread:
             return unread[name]
-    _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB can suggest one of them
+    _declare(connection, others)
     try:
-        return connection.sql(statement)
+        return connection.sql(f"FROM ({' '.join(_words(sql))})" if first in _ABOUT_SCHEMAS else statement)
     except duckdb.CatalogException as error:
         if _MISSING.search(str(error)):
             raise Refused(f"{error_text(str(error), statement.query)}\n\nTables: {', '.join(tables)}") from error

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib.resources import files
 from math import isfinite, isnan
 from typing import Any
 
@@ -43,10 +44,15 @@ VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
 
+def json_schema() -> str:
+    """The JSON Schema (draft 2020-12) of this version of the format, as text."""
+    return files("tfcompare.render").joinpath("json.schema.json").read_text(encoding="utf-8")
+
+
 def document(view: str, content: Mapping[str, Any]) -> str:
     """`content` as a JSON object that says what made it and which version of the format it has.
 
-    `docs/json.md` describes it; what is unknown or infinite is null.
+    `docs/json.md` and `json_schema` describe it; what is unknown or infinite is null.
     """
     made_by = {"tfcompare": __version__, "version": VERSION, "view": view}
     return json.dumps(jsonable(made_by | dict(content)), ensure_ascii=False, allow_nan=False) + "\n"

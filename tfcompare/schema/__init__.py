@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, SIDES, SPARSE_CORE, Column, Kind, Table, place_word
-from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
+from tfcompare.schema.hlo import COMPILATIONS, HLO_EDGES, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
 from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTable
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
@@ -25,6 +25,7 @@ from tfcompare.schema.runs import (
     STEPS,
     UNEXPLAINED_PARTS,
 )
+from tfcompare.schema.timeline import SPANS
 
 __all__ = [
     "ALL_HOSTS",
@@ -32,6 +33,7 @@ __all__ = [
     "COPIES",
     "DEVICE",
     "DEVICE_BUSY_PARTS",
+    "HLO_EDGES",
     "HLO_MEMORY",
     "HLO_OPS",
     "HLO_PROGRAMS",
@@ -61,6 +63,7 @@ __all__ = [
     "RUN_INFO",
     "SIDES",
     "SLOW_STEPS",
+    "SPANS",
     "SPARSE_CORE",
     "STEPS",
     "STEP_PARTS",
@@ -83,8 +86,17 @@ __all__ = [
 
 _TABLES = (
     *(RUN_INFO, RECORDED, STEPS, SLOW_STEPS, HOSTS, OP_STATS, OP_STEPS, OP_SHAPES, HOST_ANNOTATIONS, IDLE_GAPS),
-    *(KERNEL_STATS, KERNEL_STEPS, COPIES, HLO_OPS, HLO_TEXTS, HLO_PROGRAMS, OP_PROFILE, HLO_MEMORY, COMPILATIONS),
-    *(MEMORY_SUMMARY, MEMORY_TIMELINE, MEMORY_PEAK, INPUT_PIPELINE, TF_DATA_PIPELINES, TF_DATA_CALLS, TF_DATA),
+    *(SPANS, KERNEL_STATS, KERNEL_STEPS, COPIES, HLO_OPS, HLO_TEXTS, HLO_PROGRAMS, HLO_EDGES, OP_PROFILE, HLO_MEMORY),
+    *(
+        COMPILATIONS,
+        MEMORY_SUMMARY,
+        MEMORY_TIMELINE,
+        MEMORY_PEAK,
+        INPUT_PIPELINE,
+        TF_DATA_PIPELINES,
+        TF_DATA_CALLS,
+        TF_DATA,
+    ),
 )
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 

@@ -78,6 +78,31 @@ HLO_PROGRAMS = Table(
     has_diff=False,
 )
 
+OPERAND, RESULT_OF_CALL = "operand", "call"
+
+HLO_EDGES = Table(
+    "hlo_edges",
+    "One row for each value that an instruction uses, in each XLA program that ran: an edge from the instruction that "
+    "makes it to the one that uses it.",
+    (HOST_KEY, PROGRAM_KEY)
+    + columns(f"""
+        to_position key int64 | User's position | Position in `hlo_programs` of the instruction that uses the value.
+        number key int64 | Number | Which of the values that the instruction uses it is, from 0: its operands in order,
+            then what the computations that it calls return.
+        kind text | Kind | `{OPERAND}`, or `{RESULT_OF_CALL}`: what a called computation returns, such as the body of a
+            fusion or loop; empty where unknown.
+        from_position level Int64 | Maker's position | Position in `hlo_programs` of the instruction that makes the
+            value; missing where the program lacks it.
+        from_hlo_op text | From | Name of the instruction that makes the value; empty where the program lacks it.
+        to_hlo_op text | To | Name of the instruction that uses the value.
+        shape text | Shape | Element type and dimensions of the value, e.g. `bf16[128,512]`; of a tuple those of its
+            parts; empty where unknown.
+        size_bytes level bytes | Size | Size of the value without the padding of its layout, of a tuple that of all its
+            parts; missing where unknown.
+    """),
+    has_diff=False,
+)
+
 MAIN_MEMORY = 0
 """The memory space that is a device's main memory."""
 

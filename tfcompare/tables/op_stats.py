@@ -80,16 +80,21 @@ class OpTables:
         hosts = self.frames.select(host)
         times = merge_hosts(self._parts(hosts), hosts, "op_totals", "op_wall_totals")
         idle = self.frames.host_table("idle", host=host)
-        has_devices = idle.loc[idle["host_or_device"] == schema.DEVICE, "host"]
         if device is not None:
             times, idle = times.on_device(device), idle[idle["device"] == device]
         instructions = self.frames.host_table("hlo_ops", host=host)
         if len(instructions):
-            side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
-            side = np.where(instructions["core_type"] == schema.SPARSE_CORE, schema.SPARSE_CORE, side)
-            instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
+            instructions = self.instructions(host)
         has_steps = self._has_step_times(host)
         return op_stats(times, idle, instructions, host or schema.ALL_HOSTS, has_steps=has_steps)
+
+    def instructions(self, host: str | None) -> pd.DataFrame:
+        """`hlo_ops` with a column `host_or_device`: where each ran, as in `op_stats`."""
+        instructions, idle = (self.frames.host_table(name, host=host) for name in ("hlo_ops", "idle"))
+        has_devices = idle.loc[idle["host_or_device"] == schema.DEVICE, "host"]
+        side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
+        side = np.where(instructions["core_type"] == schema.SPARSE_CORE, schema.SPARSE_CORE, side)
+        return instructions.assign(host_or_device=pd.array(side, dtype="str"))
 
     def _parts(self, hosts: tuple[HostTables, ...]) -> Parts:
         return self.frames.cache.get(("op parts", hosts), lambda: parts_of_hosts(hosts))
@@ -177,6 +182,12 @@ def _sums_of_ops(times: OpTimes, cells: Columns, wall: Columns) -> dict[str, npt
     }
 
 
+def ops_of_instructions(hlo_ops: pd.DataFrame) -> pd.Series:
+    """The name of the op in `op_stats` that each instruction is part of; without an op, it is one of its own name."""
+    both = zip(hlo_ops["op_name"].tolist(), hlo_ops["hlo_op"].tolist(), strict=True)
+    return pd.Series([op.partition(":")[0] or instruction for op, instruction in both], dtype="str")
+
+
 def wall_times(names: pd.DataFrame, row: Int64, wall: pd.DataFrame, **others: Int64) -> StepCells:
     """The wall times of `op_wall` or `annotation_wall` by step: the keys are the names in the `row` of each, with the
     `step_part`, and the last of the names in the rows that each of `others` gives, empty for −1."""
@@ -212,10 +223,8 @@ def op_cells(times: OpTimes, host: str) -> StepCells:
 
 def _with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
     """`op_stats` with the columns `_NUMBERS` and `bound_by`: known where an op's instructions took all of its time, and
-    theirs are known. `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where they ran. An instruction
-    without an op is one of its name."""
-    both = zip(hlo_ops["op_name"].tolist(), hlo_ops["hlo_op"].tolist(), strict=True)
-    names = pd.Series([op.partition(":")[0] or instruction for op, instruction in both], dtype="str")
+    theirs are known. `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where they ran."""
+    names = ops_of_instructions(hlo_ops)
     sides = codes_of(op_stats["host_or_device"], hlo_ops["host_or_device"])
     op = combinations(sides, codes_of(op_stats["op_name"], names))[1]
     time_us, flops, moved, peak_flops_per_s, peak_bytes_per_s, rate, bandwidth = (

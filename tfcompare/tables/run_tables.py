@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare import schema
-from tfcompare.errors import Unknown
+from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import table_of_hosts
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.schema.runs import ABSENT, OPS
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.tables.frames import bytes_of_frame_of, frame_of_declared
+from tfcompare.tables.hlo_edges import count_edges, hlo_edges
 from tfcompare.tables.host_frames import HostFrames, rows_where
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
@@ -26,8 +28,11 @@ from tfcompare.tables.op_parts import OP
 from tfcompare.tables.op_shapes import op_shapes
 from tfcompare.tables.op_stats import OpTables, op_stats_in_steps, wall_times
 from tfcompare.tables.slow_steps import slow_steps_frame
+from tfcompare.tables.spans import spans
 from tfcompare.tables.step_kinds import StepKinds
 from tfcompare.tables.step_times import StepCells
+from tfcompare.units import format_bytes
+from tfcompare.xspace.limits import LIMITS
 
 _SAME_IN_HOSTS = {name: name for name in schema.HOST_TABLES if name in schema.TABLES} | {
     "tf_data": "tf_data_executions"
@@ -36,6 +41,9 @@ _SAME_IN_HOSTS = {name: name for name in schema.HOST_TABLES if name in schema.TA
 
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
 """Tables with one row per step, and the tables whose rows they break down."""
+
+MOST_EDGES = 20_000_000
+"""Rows of `hlo_edges`, of 80 bytes and more: a program has up to a million instructions, of few operands each."""
 
 _DEVICE_TABLES = ("hosts", "op_stats", "op_steps", "copies")
 
@@ -72,10 +80,13 @@ class RunTables(HostFrames):
         return sum(host.memory_bytes for host in self.hosts) + self.cache.memory_bytes
 
     def derived_bytes(self, name: str) -> int:
-        """Roughly the memory that a table with one row per op, kernel or allocation in each step would take, in bytes.
+        """Roughly the memory that a table of single events or of edges would take, in bytes.
 
         These are made on demand, never cached, and may be far larger than what they are made of. 0 for other tables.
+        Raises a `TfcompareError` if a profile is not there any more.
         """
+        if name in _WITHOUT_FRAMES:
+            return bytes_of_frame_of(_WITHOUT_FRAMES[name](self, None))
         if name in _BY_STEP:
             return self.step_cells(_BY_STEP[name]).joined_bytes
         return sum(events.timeline_bytes for _, events in self.memory_events()) if name == "memory_timeline" else 0
@@ -120,6 +131,8 @@ class RunTables(HostFrames):
             memory = memory.append_column("host", pa.DictionaryArray.from_arrays(of_rows, names))
             others = (self.host_table(one, host=host) for one in ("hlo_ops", "op_parts", "op_operands"))
             return op_shapes(memory, *others)
+        if name in _WITHOUT_FRAMES:
+            return self._frame(name, _WITHOUT_FRAMES[name](self, host))
         if name == "op_profile":
             return op_profile(self.host_table("hlo_ops", host=host))
         if name == "input_pipeline":
@@ -136,6 +149,31 @@ class RunTables(HostFrames):
     def _hosts_table(self) -> pd.DataFrame:
         """`hosts` of all hosts: the skew of a step refers to all of them."""
         return hosts_frame(self.kinds.host_steps, self.host_table("device_steps"))
+
+    def _frame(self, name: str, table: pa.Table) -> pd.DataFrame:
+        """A table whose rows repeat texts as a frame. Raises a `TfcompareError` if that is too large."""
+        if (size := bytes_of_frame_of(table)) > LIMITS.table_bytes:
+            raise TfcompareError(
+                f"{self.run_name}: the table {name} takes {format_bytes(size)}, and a table may take "
+                f"{format_bytes(LIMITS.table_bytes)}: choose one of the hosts or a range of steps"
+            )
+        return frame_of_declared(schema.table(name), table)
+
+    def _spans(self, host: str | None) -> pa.Table:
+        common_steps = self.common_steps if host is None else None
+        return spans(self.select(host), self.ops.instructions(host), common_steps)
+
+    def _hlo_edges(self, host: str | None) -> pa.Table:
+        """Raises a `TfcompareError` if there are too many, however short their texts."""
+        if (count := self.count_edges(host=host)) > MOST_EDGES:
+            raise TfcompareError(
+                f"{self.run_name}: its programs have {count:,} edges, and at most {MOST_EDGES:,} are read"
+            )
+        return hlo_edges(self.select(host))
+
+    def count_edges(self, *, host: str | None = None) -> int:
+        """The number of rows of `hlo_edges`, which is not made. Raises as `table`."""
+        return count_edges(self.select(host))
 
     def steps_on(self, host: str | None) -> pd.DataFrame:
         """`Run.steps`, or with `host` the table `steps` of that host."""
@@ -235,3 +273,7 @@ class RunTables(HostFrames):
         of = self.several_or_none(host)
         tables = (self.host_table(name, host=of) for name in ("op_parts", "kernel_stats", "hlo_ops"))
         return self.cache.get(("op evidence", of), lambda: op_evidence(*tables))
+
+
+_WITHOUT_FRAMES = {"spans": RunTables._spans, "hlo_edges": RunTables._hlo_edges}
+"""What makes a table for all hosts or one, with texts as dictionaries: its frame may be far larger."""
