@@ -116,8 +116,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "also fail if a condition is unclear (untested is exit status 2, with and without --strict)"
     parser.add_argument("--strict", action="store_true", help=meaning)
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help=_FORMAT)
-    meaning = "also write a report to FILE (.html, .md or .json), passed or not"
-    parser.add_argument("--report", metavar="FILE", type=Path, help=meaning)
+    meaning = "also write a report to FILE (.html, .md or .json), passed or not; can be given several times"
+    parser.add_argument("--report", metavar="FILE", type=Path, action="append", default=[], help=meaning)
     add_host(parser)
     parser.add_argument("--against-series", metavar="STORE", help=_AGAINST_SERIES)
     parser.add_argument("--series-tag", metavar="TAG", action="append", default=[], help=_SERIES_TAG)
@@ -147,11 +147,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
-    if arguments.report is not None:
+    for file in arguments.report:
         from tfcompare.render.report import form_of, report
 
-        form = form_of(arguments.report)
-        write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
+        write(report(comparison, form_of(file), checked=as_checked(findings, names, judgement)), file)
     sys.stdout.flush()
     return STATUSES[judgement.outcome]
 
