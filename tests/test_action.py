@@ -229,6 +229,9 @@ def test_the_declaration_fits_the_scripts() -> None:
     runs = [step["run"] for step in action["runs"]["steps"] if "run" in step]
     assert set(re.findall(r"\$GITHUB_ACTION_PATH/([\w.]+)", " ".join(runs))) == scripts
     assert not [one for one in runs if "${{" in one], "no input is read by a shell"
+    for status in (0, 1, 2):
+        done = subprocess.run(["bash", "-c", runs[-1]], env={"STATUS": str(status)}, check=False)
+        assert done.returncode == status, "the step ends as the check does"
     for step in action["runs"]["steps"]:
         if script := next((name for name in scripts if name in step.get("run", "")), None):
             read = set(re.findall(r"\"([A-Z_]+)\"|'([A-Z_]+)'", (ACTION / script).read_text(encoding="utf-8")))

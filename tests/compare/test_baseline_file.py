@@ -83,7 +83,7 @@ def test_a_file_gives_what_the_profiles_give(ours: str, theirs: str, tmp_path: P
 
 
 def test_what_does_not_fit_is_named_and_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline_file, "MOST_BYTES", 40_000)
+    monkeypatch.setattr(baseline_file, "MOST_BYTES", 30_000)
     baseline = written(SMALL, tmp_path)
     held, left = baseline.captures[0].hosts[0].tables["op_parts"].columns["op_name"], baseline.left_out.ops
     assert isinstance(held, list) and left and not baseline.left_out.more_ops
@@ -95,6 +95,8 @@ def test_what_does_not_fit_is_named_and_not_judged(tmp_path: Path, monkeypatch: 
         *("failed", "failed"),  # of the candidate, everything is known
     ]
     assert "check BASELINE CANDIDATE" in found.not_judged[0]
+    other = by_file(baseline, tmp_path, f"{WORKERS}balanced", "step_time>+5%")
+    assert other.pair.are_unrelated and not found.pair.are_unrelated
     monkeypatch.setattr(baseline_file, "MOST_NAMED_BYTES", 1_000)
     found = by_file(written(SMALL, tmp_path), tmp_path, LARGE, f"op:{own}>+5%", "op:*>+5%")
     assert [one.outcome for one in found.found] == ["untested", "failed"], "one that is not named may be of that type"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tfcompare import __version__
 from tfcompare.compare.check.baseline_tables import CaptureRecord, LeftOut, SideTables, restored
 from tfcompare.compare.check.condition_metrics import METRICS
-from tfcompare.compare.check.measured import OTHERS
+from tfcompare.compare.matching.overlap import OTHERS
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs
 from tfcompare.errors import TfcompareError, Unknown
@@ -40,7 +40,7 @@ T = TypeVar("T")
 FILE_NAME = "tfcompare-baseline.json"
 FORMAT = 1
 MOST_BYTES = 128_000
-"""Of one baseline: three captures of a sample's 24 steps with their 121 ops and 67 kernels take 110 kB. Sites that host
+"""Of one baseline: three captures of a sample's 24 steps with their 121 ops and 67 kernels take 102 kB. Sites that host
 code show changes of this size."""
 _MOST_FILE_BYTES = 16 * MOST_BYTES
 MOST_NAMED_BYTES = MOST_BYTES // 8

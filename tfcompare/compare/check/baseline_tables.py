@@ -16,15 +16,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfcompare.compare.check.measured import OTHERS
+from tfcompare.compare.matching.overlap import OTHERS
+from tfcompare.compare.matching.scopes import UNTYPED
 from tfcompare.compare.repeats import with_keys_of
 from tfcompare.compare.side import Side
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
+from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.origin import Origin
 from tfcompare.run import Run
-from tfcompare.schema import HOST_TABLES, KERNEL_STATS, STEP_PRECISIONS, HostColumn
+from tfcompare.schema import DEVICE, HOST_TABLES, KERNEL_STATS, STEP_PRECISIONS, HostColumn
 from tfcompare.schema.arrays import Int64
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.machine_load import MachineLoad
@@ -46,14 +47,15 @@ _MOST_NS = 1 << 63
 
 _COSTS = ("flops", "bytes_accessed")
 _PEAKS = ("peak_flops_per_s", "peak_bytes_per_s")
+_OP_SUMS = ("occurrences", "self_time_ps")
 _HLO_SUMS = ("executions", "occurrences", "total_time_ps", "self_time_ps", *_COSTS)
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "recorded": tuple(HOST_TABLES["recorded"].columns),
     "steps": tuple(name for name in HOST_TABLES["steps"].columns if name not in STEP_PRECISIONS),
     "idle": tuple(HOST_TABLES["idle"].columns),
     "op_parts": ("device", *OP),
-    "op_totals": tuple(HOST_TABLES["op_totals"].columns),
-    "op_cells": tuple(HOST_TABLES["op_cells"].columns),
+    "op_totals": ("part", "step", *_OP_SUMS),
+    "op_cells": ("part", "step", *_OP_SUMS),
     "kernel_stats": ("kernel_name", "occurrences", "total_duration_us"),
     "kernel_cells": tuple(HOST_TABLES["kernel_cells"].columns),
     "hlo_ops": (
@@ -192,25 +194,27 @@ def _record(one: _Host, ops: set[tuple[str, str]], kernels: set[str]) -> HostRec
 
 
 def _op_tables(one: _Host, kept: set[tuple[str, str]]) -> dict[str, pd.DataFrame]:
-    """The ops that are kept, and the others of each device, and of each program that JAX names in them, as one."""
+    """The ops that are kept, and the others of each program that JAX names in them as one: of all devices together, but
+    for an op of each device that computed, so that these can be counted."""
     named = one.ops[["device", *OP]]
     is_kept = np.array([pair in kept for pair in zip(named["op_name"], named["op_type"], strict=True)], np.bool_)
+    is_typed = ~named["op_type"].isin(UNTYPED)
     prefix = named["op_name"].str.extract(f"({PROGRAM.pattern})", expand=True)[0].fillna("")
     named = named.assign(
-        op_name=named["op_name"].where(is_kept, prefix + OTHERS), op_type=named["op_type"].where(is_kept, OTHERS)
+        op_name=named["op_name"].where(is_kept, prefix + OTHERS),
+        op_type=named["op_type"].where(is_kept | ~is_typed, OTHERS),
     )
+    on_devices = is_typed & (named["host_or_device"] == DEVICE)
+    devices = named.loc[on_devices, "device"]
+    named.loc[devices.index[devices.duplicated()], "device"] = devices.min()
     parts, code = _grouped(named)
-    totals, cells = one.table("op_totals"), one.table("op_cells")
-    how = {**dict.fromkeys(SUMMED, "sum"), "is_eager": "any"}
+    sums, totals, cells = list(_OP_SUMS), one.table("op_totals"), one.table("op_cells")
     cells = cells[cells["step"] != NO_STEP]
+    of_all = totals.assign(part=code[totals["part"]]).groupby("part")[sums].sum().reset_index()
     return {
         "op_parts": parts,
-        "op_totals": totals.assign(part=code[totals["part"]])
-        .groupby("part")
-        .agg(how)
-        .reset_index()
-        .assign(step=NO_STEP),
-        "op_cells": cells.assign(part=code[cells["part"]]).groupby(["part", "step"]).agg(how).reset_index(),
+        "op_totals": of_all.assign(step=NO_STEP),
+        "op_cells": cells.assign(part=code[cells["part"]]).groupby(["part", "step"])[sums].sum().reset_index(),
     }
 
 

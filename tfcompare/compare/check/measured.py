@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfcompare.compare.matching.overlap import OTHERS
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.spreads import spread_of_steps, spread_on
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 TIME, BYTES, COUNT, FLOPS, RATE, SHARE = "µs", "bytes", "", "FLOP", "steps/s", "share"
 FLOP_RATE, BANDWIDTH = "FLOP/s", "bytes/s"
 EXACTLY = "compared exactly"
-OTHERS = "…"
-"""Ends the name of the row of all ops, or kernels, that a file of baselines has no rows of. Of patterns for many names,
-`*` alone matches it."""
 
 ROUNDING = 1e-9
 """Counts per step are quotients, and FLOPs are sums of them."""
