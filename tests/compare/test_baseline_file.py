@@ -12,8 +12,9 @@ import pytest
 
 from tests.profiles import SAMPLES
 from tfcompare.compare.check import baseline_file
-from tfcompare.compare.check.acceptance import Judging
+from tfcompare.compare.check.acceptance import Judging, acceptances, with_accepted
 from tfcompare.compare.check.baseline_file import (
+    Acceptance,
     Baseline,
     baseline_named,
     make_baseline,
@@ -181,3 +182,24 @@ def test_figures_are_those_of_the_run(tmp_path: Path) -> None:
     assert math.isclose(found["step_time"].value, sum(means) / len(means))
     assert found["peak_memory:GPU_0_bfc"].value == found["peak_memory"].value > 0
     assert "input_latency" not in found, "what was not recorded is missing"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "condition", "value"),
+    [
+        ("store", "recompute", "op:*rematted_computation*>+5%", "added"),
+        ("recompute", "store", "op:*rematted_computation*<-50%", "removed"),
+        ("recompute", "store", "occurrences:*rematted_computation*<-50%", "removed"),
+    ],
+)
+def test_what_was_added_or_removed_is_accepted(
+    ours: str, theirs: str, condition: str, value: str, tmp_path: Path
+) -> None:
+    run, candidate = (f"{TRANSFORMER}{name}_activations" for name in (ours, theirs))
+    baseline = written(run, tmp_path)
+    found = by_file(baseline, tmp_path, candidate, condition)
+    day = date(2026, 12, 1)
+    accepted = acceptances(found, Acceptance("", 0.0, "", day, "ada", TODAY, "new"), strict=False)
+    assert [one.outcome for one in found.found] == ["failed"] and (accepted[0].value == 0) == (value == "removed")
+    again = by_file(with_accepted(baseline, accepted), tmp_path, candidate, condition).found[0]
+    assert (again.outcome, again.measured.verdict.ratio) == ("passed", 1.0) and "ada" in again.remark

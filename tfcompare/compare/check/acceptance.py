@@ -10,7 +10,7 @@ from datetime import date
 
 from tfcompare.compare.check.baseline_file import Acceptance, Baseline
 from tfcompare.compare.check.conditions import FAILED, Asked, Condition, Findings, name_of
-from tfcompare.compare.check.measured import BYTES, COUNT, FLOPS, ROUNDING, TIME, Measured, count_result, word_at
+from tfcompare.compare.check.measured import BYTES, COUNT, FLOPS, ROUNDING, TIME, Measured, count_result, per, word_at
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, Verdict
 from tfcompare.units import format_value
 
@@ -41,7 +41,7 @@ class Judging:
             limit = format_value(condition.threshold, measured.unit)
             loosened = _loosened(condition, accepted.value)
             return Asked(loosened, measured, f"{_words(accepted)}: compared with {value} instead of {limit}")
-        if measured.is_missing or not measured.verdict.has_interval or not accepted.value > 0:
+        if measured.is_missing or not measured.verdict.has_interval:
             return Asked(condition, measured)
         before = "none" if math.isnan(measured.baseline) else format_value(measured.baseline, measured.unit)
         remark = f"{_words(accepted)}: compared with {value} instead of {before}"
@@ -66,8 +66,10 @@ def _compared_with(measured: Measured, value: float) -> Measured:
     nothing, the candidate's own interval is taken."""
     before, found, level = measured.baseline, measured.verdict, measured.level
     reason = f"compared with an accepted value, which is assumed to vary as the baseline does: {found.reason}"
-    if measured.unit in (BYTES, COUNT, FLOPS):
-        return replace(count_result(measured.unit, value, measured.candidate, reason), level=level, kind=measured.kind)
+    if measured.unit in (BYTES, COUNT, FLOPS) or not value:
+        return replace(
+            count_result(measured.unit, value, _of_candidate(measured), reason), level=level, kind=measured.kind
+        )
     if math.isfinite(before) and 0 < found.ratio < math.inf:
         of_pair = (found.ratio, found.low, found.high, found.ratio_with_strays)
         ratio, low, high, strays = (None if one is None else one * before / value for one in of_pair)
@@ -80,8 +82,9 @@ def _compared_with(measured: Measured, value: float) -> Measured:
     verdict = replace(found, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=strays)
     of_time = verdict
     if measured.unit != TIME:
-        inverse = None if strays is None else 1 / strays
-        of_time = replace(verdict, ratio=1 / ratio, low=1 / high, high=1 / low, ratio_with_strays=inverse)
+        inverse = None if strays is None else per(1.0, strays)
+        of_time = replace(verdict, ratio=per(1.0, ratio), low=per(1.0, high), high=per(1.0, low))
+        of_time = replace(of_time, ratio_with_strays=inverse)
     return replace(measured, baseline=value, verdict=replace(verdict, word=word_at(1.0, of_time)))
 
 
@@ -90,10 +93,15 @@ def acceptances(findings: Findings, accepting: Acceptance, *, strict: bool) -> l
     failing = {FAILED, UNCLEAR} if strict else {FAILED}
     failed = {one.name: one for one in findings.found if one.condition is not None and one.outcome in failing}
     return [
-        replace(accepting, metric=name, value=one.candidate, unit=one.measured.unit)
+        replace(accepting, metric=name, value=_of_candidate(one.measured), unit=one.measured.unit)
         for name, one in failed.items()
-        if math.isfinite(one.candidate)
+        if math.isfinite(_of_candidate(one.measured))
     ]
+
+
+def _of_candidate(measured: Measured) -> float:
+    """The candidate's value; 0 of what it has not any more."""
+    return measured.level.value if math.isnan(measured.candidate) else measured.candidate
 
 
 def with_accepted(baseline: Baseline, accepted: Sequence[Acceptance]) -> Baseline:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FILE_NAME = "tfcompare-baseline.json"
 FORMAT = 1
 MOST_BYTES = 128_000
 """Of one baseline: three captures of a sample's 24 steps with their 121 ops and 67 kernels take 102 kB. Sites that host
@@ -173,17 +172,27 @@ def runs_of(baseline: Baseline, path: Path, name: str) -> tuple[Run, ...]:
     try:
         if not baseline.captures:
             raise Damaged(f"has no captures of {name}")
+        if any(one.value < 0 for one in baseline.accepted):
+            raise Damaged("has an accepted value below 0")
         return tuple(restored(capture, path / name) for capture in baseline.captures)
     except Damaged as error:
         raise _damaged(path, error) from None
 
 
 def write_baselines(path: Path, baselines: dict[str, Baseline]) -> None:
-    """Write a file of baselines, in order of their names. Raises `OSError` if it cannot be written."""
+    """Write a file of baselines, in order of their names.
+
+    Raises `TfcompareError` if there are more than can be read, `OSError` if it cannot be written.
+    """
     content = {"format": FORMAT, "baselines": {name: asdict(baselines[name]) for name in sorted(baselines)}}
+    if len(text := _text(content) + "\n") > _MOST_FILE_BYTES:
+        raise TfcompareError(
+            f"{path}: with {len(baselines):,} baselines it would take {format_bytes(len(text))}, and may take "
+            f"{format_bytes(_MOST_FILE_BYTES)}; remove some (`tfcompare baseline remove NAME`), or name another file"
+        )
     arriving = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        arriving.write_text(_text(content) + "\n", encoding="ascii")
+        arriving.write_text(text, encoding="ascii")
         arriving.replace(path)
     finally:
         arriving.unlink(missing_ok=True)

@@ -187,7 +187,6 @@ def _record(one: _Host, ops: set[tuple[str, str]], kernels: set[str]) -> HostRec
     frames = {name: one.table(name) for name in ("recorded", "steps", "idle", "memory_summary", "tf_data_pipelines")}
     frames |= _op_tables(one, ops) | _kernel_tables(one, kernels) | _hlo_tables(one) | _tf_data_tables(one)
     frames["memory_events"] = _memory_events(one)
-    frames["steps"] = frames["steps"].sort_values("step", kind="stable")
     facts, origin = one.tables, replace(one.tables.origin, remarks=())
     tables = {name: _columnar(name, frame) for name, frame in sorted(frames.items()) if len(frame)}
     return HostRecord(facts.host, facts.digest, origin, facts.step_source, facts.why_untimed, tables)

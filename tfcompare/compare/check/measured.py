@@ -112,16 +112,16 @@ def tested(pair: Pair, ours: Sequence[Times], theirs: Sequence[Times], test: Cha
 def by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
     """What each side does by the time in µs that was found for it; the verdict is on the time at equal amounts."""
     (ours, theirs), time, level = amounts, found.verdict, found.level
-    change = _per(theirs, ours)
+    change = per(theirs, ours)
     reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
-    ratio, low, high = (_per(change, of) for of in (time.ratio, time.high, time.low))
-    with_strays = None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays)
+    ratio, low, high = (per(change, of) for of in (time.ratio, time.high, time.low))
+    with_strays = None if time.ratio_with_strays is None else per(change, time.ratio_with_strays)
     word = time.word if change == 1 or not time.has_interval else word_at(change, time)
     verdict = replace(time, word=word, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=with_strays)
-    value, low, high = (_per(theirs, of) for of in (level.value, level.high, level.low))
-    with_strays = None if level.with_strays is None else _per(theirs, level.with_strays)
+    value, low, high = (per(theirs, of) for of in (level.value, level.high, level.low))
+    with_strays = None if level.with_strays is None else per(theirs, level.with_strays)
     of_candidate = Level(value, low, high, level.reason, with_strays)
-    before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
+    before, after = per(ours, found.baseline), per(theirs, found.candidate)
     return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
 
 
@@ -134,7 +134,8 @@ def word_at(change: float, time: Verdict) -> str:
     return str(words(found, measured_spread=time.evidence == REPLICATES)[0])
 
 
-def _per(number: float, us: float) -> float:
+def per(number: float, us: float) -> float:
+    """A rate, infinite in no time."""
     return number / us if us else math.inf
 
 
