@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from tfcompare import __version__
 from tfcompare.commands import (
+    baseline,
     capture,
     check,
     demo,
@@ -42,7 +43,7 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, demo)
+COMMANDS = (runs, show, diff, view, report, check, baseline, series, trace, query, ingest, store, capture, serve, demo)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,9 +2,11 @@
 
 Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
 captures of one program by their names (run-1, run-2, …); with --store, a run of that store. With --against-series, a
-single run is compared with the last runs of its kind in a store, and the variation between these is measured. CONDITION
-is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the
-candidate.
+single run is compared with the last runs of its kind in a store, and the variation between these is measured. With
+--baseline, the only argument is the candidate, and it is compared with what `tfcompare baseline set` wrote.
+
+CONDITION is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for
+the candidate.
 
   METRIC  compared exactly:
           occurrences:PATTERN   how often ops whose name or type matches run per step, such as occurrences:*Conv2D*
@@ -53,6 +55,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfcompare.commands.baseline import add_baseline, check_options, checked_with_file
 from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.report import write
 from tfcompare.commands.shared.options import add_host, add_judging, add_steps, add_store, question
@@ -63,6 +66,9 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.text import some_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfcompare.compare.check.conditions import Condition, Findings
     from tfcompare.comparison import Comparison
     from tfcompare.loading import Captures, Question
     from tfcompare.run import Run
@@ -73,6 +79,8 @@ EXAMPLES = """examples (logs/before and logs/after hold run-1, run-2, run-3):
   tfcompare check logs/before logs/after --strict --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
   tfcompare check logs/before logs/after --strict --fail-if 'op:*Conv2D*>+5%' --format markdown
   tfcompare check logs/tonight --against-series store --fail-if 'step_time>+5%'
+  tfcompare check --baseline main logs/after --fail-if 'step_time>+5%'
+  tfcompare check --baseline main logs/after --fail-if 'step_time>+5%' --accept 'a third layer' --until 2027-01-31
   tfcompare check logs/a logs/b --baseline-repeat logs/a2 logs/a3 --candidate-repeat logs/b2 logs/b3"""
 
 FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
@@ -102,19 +110,20 @@ _MOST_NAMED = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    meaning = "the run to test; with --against-series it is the only argument"
+    meaning = "the run to test; with --against-series or --baseline it is the only argument"
     parser.add_argument("candidate", metavar="CANDIDATE", nargs="?", help=meaning)
     parser.add_argument("--fail-if", metavar="CONDITION", action="append", default=[], help=_FAIL_IF)
     meaning = "also fail if a condition is unclear (untested is exit status 2, with and without --strict)"
     parser.add_argument("--strict", action="store_true", help=meaning)
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help=_FORMAT)
-    meaning = "also write a report to FILE (.html, .md or .json), passed or not"
-    parser.add_argument("--report", metavar="FILE", type=Path, help=meaning)
+    meaning = "also write a report to FILE (.html, .md or .json), passed or not; can be given several times"
+    parser.add_argument("--report", metavar="FILE", type=Path, action="append", default=[], help=meaning)
     add_host(parser)
     parser.add_argument("--against-series", metavar="STORE", help=_AGAINST_SERIES)
     parser.add_argument("--series-tag", metavar="TAG", action="append", default=[], help=_SERIES_TAG)
     meaning = "how many of them (default: %(default)s)"
     parser.add_argument("--last", metavar="N", type=at_least_1, default=USUAL_RUNS, help=meaning)
+    add_baseline(parser)
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -122,14 +131,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; returns the exit status of the overall result."""
-    from tfcompare.compare.check.conditions import check, parse_condition
+    from tfcompare.compare.check.conditions import parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
-    comparison = _comparison(arguments)
+    comparison, findings = _checked(arguments, conditions)
     baseline, candidate = comparison.baseline, comparison.candidates[0]
-    findings = check(comparison, conditions)
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
+    if arguments.baseline_name is not None:
+        names = (f"{arguments.baseline_name} in {arguments.baseline_file}", candidate.name)
     if arguments.against_series is not None:
         earlier = sorted(comparison.sides[0].runs, key=lambda run: run.found.recorded, reverse=True)
         named = some_of([run.name for run in earlier], _MOST_NAMED)
@@ -137,27 +147,32 @@ def run(arguments: argparse.Namespace) -> int:
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
-    if arguments.report is not None:
+    for file in arguments.report:
         from tfcompare.render.report import form_of, report
 
-        form = form_of(arguments.report)
-        write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
+        write(report(comparison, form_of(file), checked=as_checked(findings, names, judgement)), file)
     sys.stdout.flush()
     return STATUSES[judgement.outcome]
 
 
-def _comparison(arguments: argparse.Namespace) -> Comparison:
-    """The comparison of baseline and candidate; prints its notes. Raises as the functions that load them."""
+def _checked(arguments: argparse.Namespace, conditions: Sequence[Condition]) -> tuple[Comparison, Findings]:
+    """The comparison of baseline and candidate, and the findings; prints its notes. Raises as what loads them."""
+    from tfcompare.compare.check.conditions import check
     from tfcompare.loading import compared
 
-    if (arguments.candidate is None) != (arguments.against_series is not None):
-        takes = "BASELINE and CANDIDATE, or a single run with --against-series STORE"
+    is_alone = arguments.against_series is not None or arguments.baseline_name is not None
+    if (arguments.candidate is None) != is_alone:
+        takes = "BASELINE and CANDIDATE, or a single run with --against-series STORE or --baseline NAME"
         raise TfcompareError(f"check takes {takes} (see `tfcompare check --help`)")
+    check_options(arguments)
+    if arguments.baseline_name is not None:
+        return checked_with_file(arguments, conditions)
     if arguments.against_series is None:
-        return answered(question(arguments, arguments.baseline, arguments.candidate))
-    comparison, remarks = compared(*load_series(arguments))
-    notes(remarks)
-    return comparison
+        comparison = answered(question(arguments, arguments.baseline, arguments.candidate))
+    else:
+        comparison, remarks = compared(*load_series(arguments))
+        notes(remarks)
+    return comparison, check(comparison, conditions)
 
 
 def load_series(arguments: argparse.Namespace) -> tuple[Question, list[Captures]]:

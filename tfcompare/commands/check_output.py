@@ -95,7 +95,8 @@ def _explanations(findings: Findings, judgement: Judgement) -> list[Finding]:
 def _notes(findings: Findings) -> list[str]:
     from tfcompare.views.steps.verdict_words import check_notes  # imports numpy
 
-    return list(map(plain, check_notes(findings.pair)))
+    remarks = [f"{f.text}: {f.remark}" for f in findings.found if f.remark]
+    return [*map(plain, check_notes(findings.pair)), *remarks]
 
 
 def _last_lines(judgement: Judgement) -> list[str]:
@@ -199,6 +200,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         "evidence": verdict.evidence or None,
         **_sensitivity(finding),
         "reason": finding.reason,
+        "remark": finding.remark or None,
     }
 
 

@@ -20,7 +20,7 @@ FEWEST = 2
 """Steps of a kind: a single one is an exception, not a kind."""
 LEAST_SHARE = 0.05
 """Of a run's steps in a kind: captures begin and end anywhere in a loop."""
-_PROGRAM = re.compile(r"^(?:p?jit|pmap)\(([^()]+)\)/")
+PROGRAM = re.compile(r"^(?:p?jit|pmap)\(([^()]+)\)/")
 _PREFIXES = ("jit(", "pjit(", "pmap(")
 
 
@@ -123,7 +123,7 @@ def step_programs(ops: StepCells) -> pd.Series:
     named = names[names.str.startswith(_PREFIXES)]  # of most profiles none, and a pattern is tried op by op
     if named.empty:
         return pd.Series(dtype="str")
-    found = named.str.extract(_PROGRAM.pattern, expand=False).reindex(names.index)
+    found = named.str.extract(PROGRAM.pattern, expand=False).reindex(names.index)
     cells = ops.cells.assign(program=found.to_numpy()[ops.cells["row"].to_numpy()]).dropna(subset=["program"])
     if cells.empty:
         return pd.Series(dtype="str")

@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tfcompare.compare.check.condition_metrics import METRICS
 from tfcompare.compare.check.measured import BYTES, COUNT, FLOP_RATE, FLOPS, RATE, SHARE, TIME, Measured, Samples
@@ -93,7 +93,7 @@ class Finding:
 
     Without a condition, `outcome` is the verdict on the change. `why_not_judged`: what the captures of an `untested`
     or `missing` condition lack, and what to record; `instead`: what these captures show better than an `unclear` one.
-    Both are empty for other outcomes.
+    Both are empty for other outcomes. `remark`: what else it was compared with than the baseline, and why.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Finding:
     outcome: str
     why_not_judged: str = ""
     instead: str = ""
+    remark: str = ""
 
     @property
     def text(self) -> str:
@@ -159,6 +160,14 @@ class Finding:
         if found.smallest_change > self.margin:
             return f"these captures can show only changes above {shown}; {more}"
         return f"the 95 % confidence interval contains the limit; smallest detectable change: {shown}; {more}"
+
+
+class Asked(NamedTuple):
+    """What is judged: a condition, what was measured for it, and a remark as of `Finding`."""
+
+    condition: Condition
+    measured: Measured
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,19 +257,21 @@ def _value(match: re.Match[str], unit: str, text: str) -> float:
     return float(match["number"]) * known[match["unit"]]
 
 
-def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
+def check(
+    pairs: Pairs, conditions: Sequence[Condition], asked: Callable[[Condition, Measured], Asked] = Asked
+) -> Findings:
     """Checks the conditions on the baseline and the only candidate of a comparison, in order.
 
-    Without conditions, returns verdicts on `WITHOUT_CONDITIONS`. Raises `TfcompareError` for several candidates.
+    `asked` may give others in place of a condition and what was measured for it. Without conditions, returns verdicts
+    on `WITHOUT_CONDITIONS`. Raises `TfcompareError` for several candidates.
     """
     if len(pairs.candidates) > 1:
         raise TfcompareError(f"a check needs one candidate, found {len(pairs.candidates)}; check them one by one")
     pair = pair_with(pairs)
     found = []
     for condition in conditions:
-        found += [
-            _finding(condition, measured, pair) for measured in _measured(pair, condition.metric, condition.pattern)
-        ]
+        every = _measured(pair, condition.metric, condition.pattern)
+        found += [_finding(asked(condition, measured), pair) for measured in every]
     for name in () if conditions else WITHOUT_CONDITIONS:
         every = _measured(pair, name)
         found += [Finding(name + _of_kind(measured), None, measured, measured.verdict.word) for measured in every]
@@ -284,9 +295,14 @@ def _of_kind(measured: Measured) -> str:
     return f" ({measured.kind})" if measured.kind else ""
 
 
-def _finding(condition: Condition, measured: Measured, pair: Pair) -> Finding:
-    name = condition.metric + condition.pattern + _of_kind(measured)
-    finding = Finding(name, condition, measured, outcome(condition, measured))
+def name_of(condition: Condition, measured: Measured) -> str:
+    """What a finding is called: the metric with its pattern and kind of steps."""
+    return condition.metric + condition.pattern + _of_kind(measured)
+
+
+def _finding(asked: Asked, pair: Pair) -> Finding:
+    condition, measured, remark = asked
+    finding = Finding(name_of(condition, measured), condition, measured, outcome(condition, measured), remark=remark)
     if finding.outcome in (UNTESTED, MISSING):
         return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
     if finding.outcome == UNCLEAR and condition.is_change and condition.metric in OF_STEP_TIMES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfcompare.compare.matching.overlap import OTHERS
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.spreads import spread_of_steps, spread_on
@@ -29,7 +30,7 @@ TIME, BYTES, COUNT, FLOPS, RATE, SHARE = "µs", "bytes", "", "FLOP", "steps/s", 
 FLOP_RATE, BANDWIDTH = "FLOP/s", "bytes/s"
 EXACTLY = "compared exactly"
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """Counts per step are quotients, and FLOPs are sums of them."""
 
 _MOST_MEANT = 3
@@ -111,20 +112,20 @@ def tested(pair: Pair, ours: Sequence[Times], theirs: Sequence[Times], test: Cha
 def by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
     """What each side does by the time in µs that was found for it; the verdict is on the time at equal amounts."""
     (ours, theirs), time, level = amounts, found.verdict, found.level
-    change = _per(theirs, ours)
+    change = per(theirs, ours)
     reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
-    ratio, low, high = (_per(change, of) for of in (time.ratio, time.high, time.low))
-    with_strays = None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays)
-    word = time.word if change == 1 or not time.has_interval else _word_at(change, time)
+    ratio, low, high = (per(change, of) for of in (time.ratio, time.high, time.low))
+    with_strays = None if time.ratio_with_strays is None else per(change, time.ratio_with_strays)
+    word = time.word if change == 1 or not time.has_interval else word_at(change, time)
     verdict = replace(time, word=word, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=with_strays)
-    value, low, high = (_per(theirs, of) for of in (level.value, level.high, level.low))
-    with_strays = None if level.with_strays is None else _per(theirs, level.with_strays)
+    value, low, high = (per(theirs, of) for of in (level.value, level.high, level.low))
+    with_strays = None if level.with_strays is None else per(theirs, level.with_strays)
     of_candidate = Level(value, low, high, level.reason, with_strays)
-    before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
+    before, after = per(ours, found.baseline), per(theirs, found.candidate)
     return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
 
 
-def _word_at(change: float, time: Verdict) -> str:
+def word_at(change: float, time: Verdict) -> str:
     """The verdict on the time, had the candidate done as much as the baseline and not `change` times as much."""
     with_strays = time.ratio if time.ratio_with_strays is None else time.ratio_with_strays
     ratio, low, high, strays = (np.array([of / change]) for of in (time.ratio, time.low, time.high, with_strays))
@@ -133,7 +134,8 @@ def _word_at(change: float, time: Verdict) -> str:
     return str(words(found, measured_spread=time.evidence == REPLICATES)[0])
 
 
-def _per(number: float, us: float) -> float:
+def per(number: float, us: float) -> float:
+    """A rate, infinite in no time."""
     return number / us if us else math.inf
 
 
@@ -143,7 +145,7 @@ def count_result(unit: str, before: float, after: float, reason: str, of_candida
     known = Level(of_candidate, of_candidate, of_candidate, reason)
     if math.isnan(before) or math.isnan(after):
         return Measured(unit, before, after, Verdict(UNTESTED, reason), known)
-    is_same = math.isclose(after, before, rel_tol=_ROUNDING)
+    is_same = math.isclose(after, before, rel_tol=ROUNDING)
     ratio = 1.0 if is_same else after / before if before else math.inf
     word = SAME if is_same else MORE if after > before else LESS
     return Measured(unit, before, after, Verdict(word, reason, ratio, ratio, ratio), known)
@@ -178,7 +180,7 @@ def unknown_time(pair: Pair, cost: Cost) -> str:
 
 def nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> str:
     """A sentence that nothing matches, with similar names from `known` as suggestions, or else a few of them."""
-    known = [name for name in known if name]
+    known = [name for name in known if name and not name.endswith(OTHERS)]
     if not pattern or not known:
         return f"neither run has a record of {kind}"
     around = f"*{pattern.casefold()}*"

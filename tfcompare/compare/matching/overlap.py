@@ -18,8 +18,11 @@ LEAST = 0.25
 have least in common by name alone: 29 %. Of others, programs of one framework have up to 18 %, mostly in optimizers."""
 _FEWEST = 5
 """Ops of a side: of fewer, one that was renamed or fused takes most of the time."""
-_OF_NO_PROGRAM = (IDLE, DATASET)
-"""Op types whose names the framework gives: `Iterator::Root::BatchV2::Map` is in many programs."""
+OTHERS = "…"
+"""The type, and the end of the name, of all ops (or kernels) that a file of baselines has no rows of. Of patterns for
+many names, `*` alone matches it."""
+_OF_NO_PROGRAM = (IDLE, DATASET, OTHERS)
+"""Op types whose names say nothing: `Iterator::Root::BatchV2::Map` is in many programs."""
 _WORD = re.compile(r"(\w+?)(?:_\d+)*\)*")
 _ADDED_BY_FRAMEWORKS = ("jit(", "gradient_tape")
 

@@ -1,0 +1,125 @@
+"""`tfcompare baseline` and `check --baseline`: what they write, print and exit with."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLES
+
+BEFORE, AFTER = (
+    str(SAMPLES / "transformer_gpu" / f"h100_{name}") for name in ("store_activations", "recompute_activations")
+)
+OTHER = str(SAMPLES / "autoencoder_xla" / "jax_filters_16_8")
+FAILING = ("--fail-if", "flops>+1%", "--fail-if", "device_time>+5%", "--fail-if", "throughput<-5%")
+
+
+@pytest.fixture
+def here(tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with a file of two baselines, in which everything is run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTOR", "ada\x1b[2J")
+    for name, place in (("main", BEFORE), ("small", OTHER)):
+        status, _, err = tfcompare("baseline", "set", name, place)
+        assert status == 0, err
+    return tmp_path
+
+
+def test_baselines_are_set_listed_and_removed(tfcompare, here: Path) -> None:
+    status, out, _ = tfcompare("baseline", "list")
+    assert status == 0
+    assert [line.partition(", set on ")[0] for line in out.splitlines()] == [
+        "main: 3 captures on GPU, NVIDIA H100 80GB HBM3",
+        "small: 1 capture on CPU",
+    ]
+    assert tfcompare("baseline", "remove", "small")[0] == 0
+    assert list(json.loads((here / "tfcompare-baseline.json").read_text())["baselines"]) == ["main"]
+    for words, told in (
+        (("remove", "small"), "must be one of: 'main'"),
+        (("set", "main"), "takes NAME and RUN"),
+        (("set", "a\nb", OTHER), "one line"),
+        (("list", "--file", "nowhere.json"), "no such file of baselines"),
+    ):
+        status, _, err = tfcompare("baseline", *words)
+        assert status == 2 and told in err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_check_with_a_file_is_as_one_with_the_profiles(tfcompare) -> None:
+    status, out, _ = tfcompare("check", "--baseline", "main", AFTER, *FAILING)
+    with_profiles = tfcompare("check", BEFORE, AFTER, *FAILING)
+    assert status == with_profiles[0] == 1
+    assert out.splitlines()[1:] == with_profiles[1].splitlines()[1:]
+    assert " vs main in tfcompare-baseline.json: FAILED" in out.splitlines()[0]
+    assert tfcompare("check", "--baseline", "main", BEFORE, *FAILING, "--strict")[0] == 0
+    assert tfcompare("check", "--baseline", "small", AFTER, *FAILING)[0] == 2, "another program"
+
+
+def outcomes(out: str) -> dict[str, str]:
+    return {
+        finding["condition"]: finding["outcome"]
+        for finding in json.loads(out)["findings"]
+        if "evaluate" not in finding["metric"]
+    }
+
+
+def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
+    file = here / "tfcompare-baseline.json"
+    before = file.read_text()
+    check = ("check", "--baseline", "main", AFTER, *FAILING, "--format")
+    status, out, err = tfcompare(*check, "text", "--accept", "a | `third`\x1b layer", "--until", "2099-01-31")
+    assert status == 0 and "accepted in tfcompare-baseline.json: flops, device_time (train_step), throughput" in err
+    why = "accepted until 2099-01-31 by ada [2J (GITHUB_ACTOR) because “a | `third` layer”"
+    told = f"{why}: compared with 279 GFLOP instead of 236 GFLOP"
+    assert f"note: flops>+1%: {told}" in out.splitlines()
+    baselines, unaccepted = (json.loads(text)["baselines"] for text in (file.read_text(), before))
+    accepted = baselines["main"].pop("accepted")
+    assert {one["metric"] for one in accepted} == {"flops", "device_time (train_step)", "throughput"}
+    assert unaccepted["main"].pop("accepted") == [] and baselines == unaccepted, "nothing else has changed"
+
+    status, out, _ = tfcompare(*check, "json")
+    assert status == 0 and set(outcomes(out).values()) == {"passed"}
+    flops = json.loads(out)["findings"][0]
+    assert (flops["change"], flops["baseline"], flops["remark"]) == (0.0, flops["candidate"], told)
+    _, out, _ = tfcompare(*check, "markdown")
+    assert r"because “a \| \`third\` layer”" in out
+
+    file.write_text(file.read_text().replace("2099-01-31", "2020-01-31"))
+    status, out, _ = tfcompare(*check, "json")
+    assert status == 1 and outcomes(out)["flops>+1%"] == "failed"
+    assert json.loads(out)["findings"][0]["remark"].endswith("; this has expired")
+    assert "removed what was accepted" in tfcompare("baseline", "set", "main", BEFORE)[2]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_limit_on_the_candidate_is_loosened_to_the_accepted_value(tfcompare) -> None:
+    bound = ("--fail-if", "kernel_launches>10", "--fail-if", "mfu<0.9", "--format", "json")
+    check = ("check", "--baseline", "main")
+    assert tfcompare(*check, AFTER, *bound)[0] == 1
+    assert tfcompare(*check, AFTER, *bound, "--accept", "for now", "--until", "2099-01-31")[0] == 0
+    status, out, _ = tfcompare(*check, BEFORE, *bound)
+    assert status == 0 and "instead of 10" in json.loads(out)["findings"][0]["remark"]
+    stricter = ("--fail-if", "kernel_launches<10000")
+    assert tfcompare(*check, BEFORE, *stricter)[0] == 1, "what is accepted loosens in the direction of the condition"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((AFTER,), "BASELINE and CANDIDATE, or a single run"),
+        (("--report", "r.html"), "a report needs both profiles"),
+        (("--accept", "x"), "takes --until DATE"),
+        (("--accept", "x", "--until", "soon"), "expected a day such as 2027-01-31"),
+        (("--accept", "x", "--until", "2020-01-31"), "not before today"),
+        (("--accept", " \n", "--until", "2099-01-31"), "expected a reason"),
+        (("--baseline-repeat", BEFORE), "cannot be used with --baseline"),
+    ],
+)
+def test_options_that_do_not_belong_together(tfcompare, here: Path, options: tuple[str, ...], told: str) -> None:
+    before = (here / "tfcompare-baseline.json").read_text()
+    status, out, err = tfcompare("check", "--baseline", "main", AFTER, *options)
+    assert (status, out) == (2, "") and re.search(told, err)
+    assert (here / "tfcompare-baseline.json").read_text() == before
