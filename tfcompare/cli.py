@@ -21,6 +21,7 @@ from tfcompare.commands import (
     demo,
     diff,
     ingest,
+    mcp,
     query,
     report,
     runs,
@@ -42,7 +43,7 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, demo)
+COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, mcp, demo)
 
 
 class _Parser(argparse.ArgumentParser):
