@@ -125,7 +125,10 @@ def fitted(
             entries = None if beyond is None else every - last + beyond
             left_out = LeftOut(entries=entries, call=more(following))
             shown["left_out"] = left_out.model_dump()
-            lines.append(f"Left out: {entries or 'further'} entries; call {left_out.call.model_dump_json()}")
+            lines += [
+                f"Left out: {entries or 'further'} entries; this call shows the next of them:",
+                _json(left_out.call.model_dump()),
+            ]
         return CallToolResult(content=[TextContent(text="\n".join(lines))], structured_content=shown)
 
     least, most = offset, max(every, offset)
@@ -246,7 +249,7 @@ def _lines(block: dict[str, Any]) -> Iterator[str]:
     kind = block["kind"]
     if kind == "section":
         if lines := list(_blocks(block.get("blocks", []))):
-            yield from [f"## {block['title']}", *lines]
+            yield from [f"## {as_code(block['title'])}", *lines]
     elif kind == "verdict":
         yield block["text"]
         yield from block["basis"]
@@ -257,7 +260,7 @@ def _lines(block: dict[str, Any]) -> Iterator[str]:
     elif kind == "code":
         yield from map(as_code, block.get("lines", []))
     else:
-        yield from filter(None, [f"{block['title']}:" if block.get("title") else "", block.get("note", "")])
+        yield from filter(None, [f"{as_code(block['title'])}:" if block.get("title") else "", block.get("note", "")])
         yield from (_finding(one) for one in block.get("findings", []))
         if "columns" in block:
             columns = [one if isinstance(one, str) else one["name"] for one in block["columns"]]
