@@ -16,6 +16,7 @@ from tfcompare.sources.step_choice import step_choice
 from tfcompare.ui.frame.selection import Selection, from_query, resolve_selection
 from tfcompare.ui.frame.sidebar import page_files, page_title
 from tfcompare.views import NAMES
+from tfcompare.views.options import declared
 from tfcompare.views.registry import view
 
 
@@ -49,6 +50,14 @@ def test_choices_are_read_as_the_pages_write_them() -> None:
     assert selection.question == Question(
         ("a", "b"), repeats=(("a2",), ()), steps=steps, per="run", host="worker 1", pairs=((),)
     )
+
+
+def test_options_have_the_labels_of_their_widgets() -> None:
+    options = {"by": "op_type", "idle": True, "filter": "Conv2D & more", "part": "device_compute_us"}
+    query = parse_qs(urlsplit(page_address("http://h", "op_stats", Question(("a",)), [["a"]], options)).query)
+    declared_by = next(one for one in declared(view("op_stats").options) if one.name == "by")
+    assert query[declared_by.key] == [declared_by.choices["op_type"]]
+    assert (query["idle"], query["filter"]) == (["true"], ["Conv2D & more"])
 
 
 @pytest.mark.parametrize("name", NAMES)

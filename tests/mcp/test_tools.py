@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ from tfcompare.mcp.answers import MOST_BYTES, fitted, size_of
 from tfcompare.mcp.answers import Call as ToolCall
 from tfcompare.mcp.places import Places
 from tfcompare.mcp.server import server
+from tfcompare.mcp.tools import Loaded
 from tfcompare.run import load
 
 WHERE = "op_type = 'MatMul'"
@@ -210,6 +212,18 @@ def test_files_that_have_changed_are_read_again_and_others_are_not(tmp_path: Pat
         return ""
 
     ask(script, tmp_path)
+
+
+def test_memory_bounds_what_stays_loaded(monkeypatch) -> None:
+    monkeypatch.setenv("TFCOMPARE_CACHE_MB", "3")
+    loaded = Loaded(8)
+    for name, megabytes in (("a", 1), ("b", 1), ("c", 2)):
+        run = SimpleNamespace(memory_bytes=megabytes << 20)
+        loaded.get(name, lambda run=run: (SimpleNamespace(runs=[run]), []))
+    made: list[str] = []
+    for name in ("b", "c", "a"):
+        loaded.get(name, lambda name=name: made.append(name) or (SimpleNamespace(runs=[]), []))
+    assert made == ["a"]
 
 
 def test_a_client_hears_which_run_is_read() -> None:

@@ -8,9 +8,11 @@ allows reports. It needs the package mcp.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from tfcompare.commands.serve import check_port, port_number
+from tfcompare.commands.shared.output import note
 from tfcompare.errors import NoSuchPlace, TfcompareError
 
 SUMMARY = "answer agents over MCP"
@@ -49,8 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise TfcompareError(f"--link {arguments.link!r}: expected an address such as http://localhost:8501")
     made = server(Places(tuple(root.resolve() for root in roots)), link=arguments.link, writes=arguments.write)
     if arguments.port is None:
+        if sys.stdin.isatty():
+            note("note: this waits for an MCP client on stdin; docs/agents.md says how a client starts it")
         made.run()
     else:
         check_port(arguments.port)
+        note(f"serving at http://localhost:{arguments.port}/mcp")
         made.run("streamable-http", host="127.0.0.1", port=arguments.port)
     return 0

@@ -228,8 +228,10 @@ def of_view(found: dict[str, Any]) -> Iterator[str]:
         if len(candidates) > 1 or found.get("blocks"):
             yield f"# {as_code(one['candidate'])}"
         yield from _blocks(one.get("blocks", []))
-    if names := sorted(found["calls"]):
-        yield f"More: {', '.join(map(as_code, names))} (the calls are in `calls`)"
+    calls = sorted(found["calls"].items())
+    if names := [as_code(call["arguments"]["view"]) for _, call in calls if "view" in call["arguments"]]:
+        yield f"More: the same call with the view {', '.join(names)}"
+    yield from (f"More: {_json(call)}" for _, call in calls if "view" not in call["arguments"])
     if found.get("link"):
         yield f"Page: {found['link']}"
 

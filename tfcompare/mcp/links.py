@@ -16,8 +16,8 @@ def page_address(
 ) -> str:
     """The address, below `base`, of the page of a view, or of the Overview if it has none.
 
-    `runs` are the ids of the captures of each side. Options whose address has labels, which depend on the runs, are
-    left out: the page then shows what it shows first.
+    `runs` are the ids of the captures of each side. Addresses have the labels of choices; those that depend on the runs
+    are left out, and the page shows what it shows first.
     """
     page = view(name if name in NAMES else NAMES[0])
     baseline, *candidates = (ids[0] for ids in runs)
@@ -27,8 +27,9 @@ def page_address(
     query |= {"step_marker": steps.marker or "", "steps": steps.range or "", "step_kind": steps.kind or ""}
     query["repeat"] = [f"{position}:{run}" for position, ids in enumerate(runs) for run in ids[1:]]
     for one in declared(page.options) if name == page.name else ():
-        if one.name in options and one.choices is None:
+        if one.name in options and not callable(one.choices):
             value = options[one.name]
-            query[one.key] = str(value).lower() if isinstance(value, bool) else value
+            label = one.choices[value] if isinstance(one.choices, Mapping) else value
+            query[one.key] = str(label).lower() if isinstance(label, bool) else label
     named = {key: value for key, value in query.items() if value}
     return f"{base.rstrip('/')}/{page.title.replace(' ', '_').replace('.', '_')}?{urlencode(named, doseq=True)}"

@@ -64,7 +64,7 @@ Steps = Annotated[str | None, Field(description="only these steps, counted from 
 Offset = Annotated[int, Field(ge=0, description="entries to leave out, as `left_out` says")]
 
 
-class _Loaded(Cache):
+class Loaded(Cache):
     """What was loaded last, with its runs and comparisons, of which as many stay as memory is allowed for."""
 
     def _is_full(self) -> bool:
@@ -82,7 +82,7 @@ class Tools:
     def __init__(self, places: Places, link: str | None = None) -> None:
         self.places = places
         self.link = link
-        self._loaded = _Loaded(_MOST_LOADED)
+        self._loaded = Loaded(_MOST_LOADED)
         self._reading = threading.Lock()
 
     def find_runs(
@@ -131,8 +131,8 @@ class Tools:
         baseline: Place,
         context: Context[Any, Any],
         candidates: Annotated[
-            tuple[str, ...], Field(description="as baseline; none: the baseline is shown alone")
-        ] = (),
+            list[str] | None, Field(description="as baseline; none: the baseline is shown alone")
+        ] = None,
         view: Annotated[str, Field(description="overview first, then what `more` names")] = "overview",
         options: Annotated[
             dict[str, bool | int | str] | None, Field(description="what can be chosen in the view: {'by': 'op_type'}")
@@ -153,7 +153,8 @@ class Tools:
         """
         chosen = {"per": per if per != "step" else None, "steps": steps, "host": host}
         chosen |= {"step_kind": step_kind, "step_marker": step_marker}
-        given: dict[str, Any] = {"baseline": baseline, "candidates": list(candidates)}
+        candidates = candidates or []
+        given: dict[str, Any] = {"baseline": baseline, "candidates": candidates}
         given |= {name: one for name, one in chosen.items() if one is not None}
         question = self._question([baseline, *candidates], per=per, host=host)
         question = _with_steps(question, steps, step_marker, step_kind)
