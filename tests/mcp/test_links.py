@@ -68,9 +68,11 @@ def test_each_page_has_the_address_that_its_file_gives_it(name: str) -> None:
     assert file.parent == ROOT / "pages"
 
 
-def test_without_a_dashboard_there_is_no_link() -> None:
+def test_without_a_page_there_is_no_link() -> None:
     async def script(agent: Agent) -> str:
-        assert "link" not in await agent.call("compare", baseline="workers/balanced")
+        one_host = "workers/balanced/plugins/profile/2026_11_23_06_20_48/worker0.xplane.pb"
+        assert (await agent.call("compare", baseline=one_host)).get("link") is None
         return ""
 
     ask(script)
+    ask(script, link="http://localhost:8501")

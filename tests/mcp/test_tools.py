@@ -99,6 +99,22 @@ def test_more_is_a_call_with_the_same_choices() -> None:
     ask(script)
 
 
+def test_each_of_several_candidates_has_its_own_rows() -> None:
+    async def script(agent: Agent) -> str:
+        candidates = ["autoencoder/filters_16_8", "autoencoder/filters_16_8_better_input"]
+        found = await agent.call("compare", baseline=PAIR["baseline"], candidates=candidates, view="op_stats")
+        (first, *_) = found["candidates"]
+        (table,) = (block for block in blocks(first) if block["kind"] == "table" and "more" in block)
+        expected = {"baseline": PAIR["baseline"], "candidate": candidates[0], "name": "op_stats"}
+        assert found["calls"][table["more"]] == {"tool": "table", "arguments": expected}
+        headlines = [item["text"] for item in found["blocks"][0]["items"]]
+        names = ("`filters_16_8` is", "`filters_16_8_better_input` is")
+        assert [text.startswith(name) for name, text in zip(names, headlines, strict=True)] == [True, True]
+        return ""
+
+    ask(script)
+
+
 def test_rows_are_those_of_the_diff_and_conditions_are_sql() -> None:
     where = "op_type = 'Conv2D' -- a comment"
     found = call("table", **PAIR, name="op_stats", where=where, order="self_time_us_per_step_baseline", limit=100)
@@ -173,7 +189,7 @@ def test_what_is_too_large_by_itself_is_passed_over_and_counted() -> None:
         ("compare", {}, "wrong arguments: baseline: Field required"),
         ("compare", {"baseline": PAIR["baseline"], "candidate": "x"}, "unknown argument of compare 'candidate'"),
         ("compare", {"baseline": PAIR["baseline"], "view": "memry"}, "did you mean 'memory'?"),
-        ("compare", {"baseline": PAIR["baseline"], "options": {"top": "many"}}, "the option top is a int"),
+        ("compare", {"baseline": PAIR["baseline"], "options": {"top": "many"}}, "the option top takes a int"),
         ("compare", {"baseline": "autoencoder"}, "autoencoder: holds 4 runs; name one of them"),
         ("table", {**PAIR, "name": "op_stats", "where": "nonsense = 1"}, "nonsense"),
         ("table", {**PAIR, "name": "steps_of"}, "unknown table with a diff 'steps_of'"),

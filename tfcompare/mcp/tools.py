@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from os.path import commonpath
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio.from_thread
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from tfcompare import schema, settings
@@ -156,14 +155,15 @@ class Tools:
         candidates = candidates or []
         given: dict[str, Any] = {"baseline": baseline, "candidates": candidates}
         given |= {name: one for name, one in chosen.items() if one is not None}
-        question = self._question([baseline, *candidates], per=per, host=host)
-        question = _with_steps(question, steps, step_marker, step_kind)
+        choice = step_choice(step_marker, steps, kind=step_kind)
+        question = self._question([baseline, *candidates], per=per, host=host, steps=choice)
         comparison, notes = self._comparison(question, context)
         shown = _shown(comparison, view, options or {})
         content = shown.content(as_json.Style(MOST_ROWS, more=str, text=plain_with_code))
         calls: dict[str, Call] = {}
-        for one in content["candidates"]:
-            one["blocks"] = [self._for_agents(block, given, calls) for block in one["blocks"]]
+        for number, one in enumerate(content["candidates"]):
+            other = candidates[number : number + 1]
+            one["blocks"] = [_for_agents(block, given, other, calls) for block in one["blocks"]]
         if len(comparison.candidates) > 1:
             lines = [plain_with_code(comparison.headline(run.id)) for run in comparison.candidates]
             content["blocks"] = [{"kind": "list", "items": [{"text": line, "more": ""} for line in lines]}]
@@ -172,7 +172,7 @@ class Tools:
         content["notes"] = [as_code(self.places.in_sentence(note)) for note in notes]
         content["calls"] = {name: call.model_dump() for name, call in calls.items()}
         if self.link is not None:
-            content["link"] = self._page(comparison, question, view, options or {})
+            content["link"] = self._page(self.link, comparison, question, view, options or {})
 
         def more(count: int) -> Call:
             of_view = {"view": view, "options": options, "offset": count}
@@ -257,7 +257,7 @@ class Tools:
         occurrences:PATTERN (exact); mfu, hbm_share, rate:PATTERN.
         """
         parsed = [parse_condition(text) for text in conditions]
-        question = _with_steps(self._question([baseline, candidate]), steps, None, step_kind)
+        question = self._question([baseline, candidate], steps=step_choice(steps=steps, kind=step_kind))
         comparison, notes = self._comparison(question, context)
         findings = check(comparison, parsed)
         judgement = findings.judge(strict=strict)
@@ -296,7 +296,7 @@ class Tools:
             file.write(text)
         content = {"path": self.places.as_typed(target), "size_bytes": target.stat().st_size}
         sentence = f"Wrote {as_code(content['path'])}."
-        return fitted(content, lambda _: iter([sentence]), offset=0, more=lambda _: Call(tool="report", arguments={}))
+        return CallToolResult(content=[TextContent(text=sentence)], structured_content=answers.printable(content))
 
     def _question(self, places: Sequence[str], **others: Any) -> Question:
         """What is asked about the runs at places that a client names. Raises `Outside`."""
@@ -320,24 +320,14 @@ class Tools:
             found = self.places.runs_at(*question.places)
             return self._loaded.get((kind, question, tuple(run.stat_key for run in found)), make)
 
-    def _for_agents(self, block: dict[str, Any], given: dict[str, Any], calls: dict[str, Call]) -> dict[str, Any]:
-        """A block with code by lines; adds the calls that its `more` mean to `calls`."""
-        if block["kind"] == "section":
-            return block | {"blocks": [self._for_agents(one, given, calls) for one in block["blocks"]]}
-        if block["kind"] == "code":
-            return {"kind": "code", "lines": block["text"].splitlines()}
-        if block["kind"] == "table" and block["rows_left_out"] and (call := call_of_table(block["name"], given)):
-            block["more"] = f"table {block['name']}"
-            calls[block["more"]] = call
-        pointers = [block.get("more", ""), *(one.get("more", "") for one in block.get("findings", []))]
-        calls |= {name: call_of_view(name, given) for name in pointers if name and name not in calls}
-        return block
-
-    def _page(self, comparison: Comparison, question: Question, view: str, options: dict[str, Any]) -> str:
-        """The address of the page that shows the same."""
+    def _page(
+        self, base: str, comparison: Comparison, question: Question, view: str, options: dict[str, Any]
+    ) -> str | None:
+        """The address of the page that shows the same; None if a dashboard lists these runs otherwise, such as a file
+        of a run alone."""
         ids = {run.path: run.id for run in find_runs(*self.places.roots)}
-        sides = [[ids[run.found.path] for run in side.runs] for side in comparison.sides]
-        return page_address(self.link or "", view, question, sides, options)
+        sides = [[ids.get(run.found.path, "") for run in side.runs] for side in comparison.sides]
+        return page_address(base, view, question, sides, options) if all(map(all, sides)) else None
 
 
 def call_of_view(name: str, given: dict[str, Any]) -> Call:
@@ -345,23 +335,35 @@ def call_of_view(name: str, given: dict[str, Any]) -> Call:
     return Call(tool="compare", arguments=given | {"view": name})
 
 
-def call_of_table(name: str, given: dict[str, Any]) -> Call | None:
-    """The call that shows all rows of a table of what was `given` to `compare`; None if they are of no table of runs.
-
-    The name of a table that a view made of another one, such as `op_stats_of_all_runs`, begins with that one's.
-    """
-    table = max((known for known in schema.TABLES if name.startswith(known)), key=len, default="")
-    if not table:
+def call_of_table(name: str, given: dict[str, Any], candidates: list[str]) -> Call | None:
+    """The call that shows all rows of a table of the baseline and these candidates of what was `given` to `compare`;
+    None for one that a view made of several."""
+    if name not in schema.TABLES:
         return None
-    runs = [given["baseline"], *given["candidates"]]
-    has_diff = schema.table(table).has_diff and len(runs) > 1
-    if has_diff and len(runs) == len(schema.SIDES):
-        return Call(tool="table", arguments={"baseline": runs[0], "candidate": runs[1], "name": table})
-    return Call(tool="query", arguments={"sql": f"FROM {table}{DIFF if has_diff else ''}", "runs": runs})
+    if schema.table(name).has_diff and len(candidates) == 1:
+        return Call(tool="table", arguments={"baseline": given["baseline"], "candidate": candidates[0], "name": name})
+    return Call(tool="query", arguments={"sql": f"FROM {name}", "runs": [given["baseline"], *candidates]})
 
 
-def _with_steps(question: Question, steps: str | None, marker: str | None, kind: str | None) -> Question:
-    return replace(question, steps=step_choice(marker, steps, kind=kind))
+def _for_agents(
+    block: dict[str, Any], given: dict[str, Any], candidates: list[str], calls: dict[str, Call]
+) -> dict[str, Any]:
+    """A block with code by lines; adds the calls that its `more` mean to `calls`. `candidates`: the one that the block
+    is about."""
+    if block["kind"] == "section":
+        return block | {"blocks": [_for_agents(one, given, candidates, calls) for one in block["blocks"]]}
+    if block["kind"] == "code":
+        return {"kind": "code", "lines": block["text"].splitlines()}
+    if (
+        block["kind"] == "table"
+        and block["rows_left_out"]
+        and (call := call_of_table(block["name"], given, candidates))
+    ):
+        block["more"] = " ".join(["table", block["name"], *(candidates if len(given["candidates"]) > 1 else ())])
+        calls[block["more"]] = call
+    pointers = [block.get("more", ""), *(one.get("more", "") for one in block.get("findings", []))]
+    calls |= {name: call_of_view(name, given) for name in pointers if name and name not in calls}
+    return block
 
 
 def _shown(comparison: Comparison, name: str, options: dict[str, Any]) -> Shown:
@@ -372,7 +374,7 @@ def _shown(comparison: Comparison, name: str, options: dict[str, Any]) -> Shown:
         if (value := options.get(one.name)) is not None:
             kind = type(one.default) if isinstance(one.default, bool | int) else str
             if type(value) is not kind:
-                raise TfcompareError(f"the option {one.name} is a {kind.__name__}; not {value!r}")
+                raise TfcompareError(f"the option {one.name} takes a {kind.__name__}; not {value!r}")
     for pair in pairs_of(comparison):
         options_with(found.options, pair, options)
     return Shown(comparison, found, options)
