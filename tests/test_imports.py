@@ -8,7 +8,7 @@ import sys
 import tfcompare
 from tests.profiles import GPU_RUNS, SAMPLE_RUNS
 
-HEAVY = ("duckdb", "distributed", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
+HEAVY = ("duckdb", "distributed", "mcp", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
 SCIPY = ("scipy.optimize", "scipy.special", "scipy.stats")  # numba imports the bare package
 
 

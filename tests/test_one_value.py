@@ -30,7 +30,7 @@ from tfcompare.compare.stats.verdict import wording
 from tfcompare.comparison import compare
 from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.tables import RunTables
-from tfcompare.render.as_json import block_values
+from tfcompare.render.as_json import Style, block_values
 from tfcompare.render.report import report
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
@@ -267,7 +267,7 @@ def test_the_readme_has_the_step_times_of_the_page() -> None:
 def test_the_share_of_an_op(of: Surfaces) -> None:
     of_page = both(of.op, "self_share")
     shares = op_stats._shares_on(of.pair, str(of.op["host_or_device"]), idle=False)["op_name"].set_index("group")
-    (table,) = block_values([replace(of.ops, names=of.ops.every)], [], len(of.ops.rows))
+    (table,) = block_values([replace(of.ops, names=of.ops.every)], Style(len(of.ops.rows)))
     of_command = of.of_op(pd.DataFrame(table["rows"], columns=[column["name"] for column in table["columns"]]))
     known = {"page": of_page, "file": both(of.of_op(of.file), "self_share"), "command": both(of_command, "self_share")}
     if (of.ops.rows["op_name"] == of.op["op_name"]).sum() == 1:

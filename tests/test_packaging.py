@@ -13,6 +13,7 @@ import pytest
 
 from tests.profiles import ROOT
 from tfcompare import __version__
+from tfcompare.mcp.definitions import PAGES
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,9 @@ def test_the_wheel_holds_the_whole_package(wheel: zipfile.ZipFile) -> None:
     assert files_below("tfcompare") <= set(wheel.namelist())
 
 
-def test_the_wheel_holds_all_that_serve_needs(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_holds_all_that_serve_and_mcp_need(wheel: zipfile.ZipFile) -> None:
     wanted = {"app.py", ".streamlit/config.toml"} | files_below("pages", "*.py") | files_below("sample_logs")
+    wanted |= {f"docs/{name}.md" for name in PAGES}
     assert {f"tfcompare/_app/{name}" for name in wanted} <= set(wheel.namelist())
 
 

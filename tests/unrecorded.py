@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from tests.frames.tables import run_of, threads
 from tests.xspace_builder import event, line, plane, space
@@ -14,7 +15,7 @@ NO_CUPTI = "Failed to load libcupti (is it installed and accessible?)"
 DROPPED = "Detected GPU events dropped on worker: Profiler has collected 1000 driver events."
 
 
-def program(
+def profile(
     recorded: Collection[int] | None = None,
     *,
     steps: int = 30,
@@ -23,8 +24,9 @@ def program(
     has_plane: bool = True,
     has_launches: bool = True,
     kernel_us: float = 700.0,
-) -> Run:
-    """`steps` steps of two kernels each; the GPU's work is recorded in the steps `recorded`, by default in all.
+) -> bytes:
+    """The profile of `steps` steps of two kernels each; the GPU's work is recorded in the steps `recorded`, by default
+    in all.
 
     The host `waits` for the GPU in each step, or only dispatches it, in 100 µs, 50 of them for an op of its own.
     """
@@ -42,4 +44,9 @@ def program(
                 details = {"tf_op": f"dense_{k}/MatMul:MatMul", "kernel_details": "regs:32 block:64,1,1 grid:8,1,1"}
                 kernels.append(event(f"gemm_{k}", at + 50 + 750 * k, kernel_us, launch | details))
     device = [plane("/device:GPU:0", line("Stream #1", *kernels, id=7))] if has_plane else []
-    return run_of(space(threads(host), *device, errors=[complaint] if complaint else ()))
+    return space(threads(host), *device, errors=[complaint] if complaint else ())
+
+
+def program(recorded: Collection[int] | None = None, **options: Any) -> Run:
+    """The run of a `profile` with these options."""
+    return run_of(profile(recorded, **options))

@@ -22,6 +22,7 @@ from tfcompare.commands import (
     demo,
     diff,
     ingest,
+    mcp,
     query,
     report,
     runs,
@@ -43,7 +44,10 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-COMMANDS = (runs, show, diff, view, report, check, baseline, series, trace, query, ingest, store, capture, serve, demo)
+COMMANDS = (
+    *(runs, show, diff, view, report, check, baseline, series, trace, query),
+    *(ingest, store, capture, serve, mcp, demo),
+)
 
 
 class _Parser(argparse.ArgumentParser):

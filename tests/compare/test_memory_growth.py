@@ -90,7 +90,7 @@ def test_the_answer_tells_of_it_once_and_the_check_fails(tmp_path: Path) -> None
     assert isinstance(told, Text) and isinstance(other, Text)
     assert told.text == (
         "Memory grows by **5 B per step** in B (95 % confidence interval 5 B to 5 B, over 10 steps of `gpu`): "
-        "`leak` \\[5\\] stays live."
+        "`leak` `[5]` stays live."
     )
     assert other.text == "In A, no growth is certain."
     figures = {one.label: one for one in dashboard(pair_with(comparison), attribution_of(pair_with(comparison)).parts)}

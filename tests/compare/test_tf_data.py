@@ -15,6 +15,7 @@ from tfcompare.compare.tf_data.pipelines import pair_pipelines
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse
 from tfcompare.compare.tf_data.tf_data_graph import changed_settings, graphs
 from tfcompare.comparison import Comparison
+from tfcompare.render.inline import plain as plain_text
 from tfcompare.run import Run
 from tfcompare.views.advice.input_advice import tf_data_advice
 from tfcompare.views.blocks import Table
@@ -29,9 +30,8 @@ def analysis(run: Run) -> Analysis | None:
 
 def sentence(ours: Run, theirs: Run) -> str:
     are_bound = wait_of(ours).is_bound, wait_of(theirs).is_bound
-    return change(
-        (analysis(ours), analysis(theirs)), are_bound, ("A", "B"), identical=ours.content_id == theirs.content_id
-    )
+    sides, is_same = (analysis(ours), analysis(theirs)), ours.content_id == theirs.content_id
+    return plain_text(change(sides, are_bound, ("A", "B"), identical=is_same))
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
     assert [side.bottleneck["iterator"] for side in sides] == ["Map", "ParallelMapV2"]
     assert not any(side.feeds_device_only for side in sides)
     said = change(sides, (True, True), ("A", "B"))
-    assert said.startswith("Bottleneck: ParallelMap, in A Map (same step).")
+    assert said.startswith("Bottleneck: `ParallelMap`, in A `Map` (same step).")
     assert sentence(naive, better).startswith("B is not input-bound, A is (bottleneck: Map).")
     there = iterators(compared_runs("filters_16_8", "filters_16_8_better_input"))
     rows = there.set_index("iterator_candidate")

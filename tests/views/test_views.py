@@ -19,7 +19,7 @@ from tfcompare import cli, compare, load
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import Comparison
 from tfcompare.errors import Unknown
-from tfcompare.render.as_json import block_values
+from tfcompare.render.as_json import Style, block_values
 from tfcompare.render.inline import plain
 from tfcompare.render.report import report
 from tfcompare.render.shown import ALL_ROWS, Shown
@@ -195,7 +195,7 @@ def test_json_says_why_a_view_has_nothing_to_show_and_what_only_one_run_has() ->
     assert why_not["text"].startswith("No kernels. filters_512_128 and filters_16_8 ran without GPU events")
     for names in (("jax_filters_16_8", "filters_16_8"), ("filters_16_8", "jax_filters_16_8")):
         pair = pair_of(*names)
-        (peak,) = [one for one in findings(block_values(figures(pair), [], 5)) if one["id"] == "figure:peak_memory"]
+        (peak,) = [one for one in findings(block_values(figures(pair), Style(5))) if one["id"] == "figure:peak_memory"]
         assert [math.isnan(peak[side]) for side in SIDES] == [name.startswith("jax") for name in names]
         assert "value" not in peak and "delta" not in peak
 

@@ -56,12 +56,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.baseline import add_baseline, check_options, checked_with_file
-from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.report import write
 from tfcompare.commands.shared.options import add_host, add_judging, add_steps, add_store, question
 from tfcompare.commands.shared.output import at_least_1, note
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.render.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import some_of
 

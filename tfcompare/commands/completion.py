@@ -12,7 +12,7 @@ from tfcompare.errors import TfcompareError
 SHELLS = ("bash", "zsh", "tcsh")
 _TABLES = {"TABLE": list(schema.TABLES), "T": [t.name for t in schema.TABLES.values() if t.has_diff]}
 """The choices of arguments by their metavars."""
-_FOLDERS = ("DIR", "LOGDIR")
+_FOLDERS = ("DIR", "LOGDIR", "ROOT")
 _FILES = ("RUN", "BASELINE", "CANDIDATE", "PATH", "FILE")
 """The metavars of arguments that are paths."""
 

@@ -153,5 +153,5 @@ def _render(series: Series, form: str, arguments: argparse.Namespace) -> str:
         return terminal.as_lines(shown, width, rows) + "\n"
     if form == "json":
         content = {"metric": series.metric.text, "options": asdict(options)}
-        return as_json.document("series", content | {"blocks": as_json.block_values(shown, (), rows)})
+        return as_json.document("series", content | {"blocks": as_json.block_values(shown, as_json.Style(rows))})
     return as_document(form, f"Series: {title(series.metric)}", shown, rows)

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_port(parser: argparse.ArgumentParser) -> None:
     """Declare `--port`."""
     meaning = f"port to listen on (default: the first free from {FIRST_PORT})"
-    parser.add_argument("--port", metavar="N", type=_port, help=meaning)
+    parser.add_argument("--port", metavar="N", type=port_number, help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,7 +108,8 @@ def check_port(port: int) -> None:
             raise TfcompareError(f"port {port} {why}; {remedy}") from error
 
 
-def _port(text: str) -> int:
+def port_number(text: str) -> int:
+    """The port that an option gives. Raises `ArgumentTypeError` for what is none."""
     if not (text.isdecimal() and int(text) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"must be a number up to {LAST_PORT}; not {text!r}")
     return int(text)

@@ -121,8 +121,8 @@ class ProfileCheck:
         return check(comparison, conditions)
 
     def _report(self, findings: Findings, judgement: Judgement) -> None:
-        from tfcompare.commands.check_output import interval, text_of_width
         from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+        from tfcompare.render.check_output import interval, text_of_width
 
         text = text_of_width(findings, ("the baseline", "this run"), judgement, None)
         if findings.pair.are_unrelated:

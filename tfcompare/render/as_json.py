@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
 from math import isfinite, isnan
@@ -49,78 +49,98 @@ def json_schema() -> str:
     return files("tfcompare.render").joinpath("json.schema.json").read_text(encoding="utf-8")
 
 
+def view_command(*words: str) -> Callable[[str], str]:
+    """The command that shows the view of a name; `words` are the runs as they were typed."""
+    return lambda view: shlex.join(["tfcompare", "view", view, *words])
+
+
+_WITHOUT_RUNS = view_command()
+
+
+@dataclass(frozen=True)
+class Style:
+    """How blocks are written: the first `rows` of each table; `more` of the name of a view that shows more; `text` of
+    each sentence, which is Markdown."""
+
+    rows: int
+    more: Callable[[str], str] = _WITHOUT_RUNS
+    text: Callable[[str], str] = plain
+
+
 def document(view: str, content: Mapping[str, Any]) -> str:
-    """`content` as a JSON object that says what made it and which version of the format it has.
+    """`values` as a JSON object."""
+    return json.dumps(values(view, content), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def values(view: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """`content` as JSON values, after what made it and which version of the format it has.
 
     `docs/json.md` and `json_schema` describe it; what is unknown or infinite is null.
     """
     made_by = {"tfcompare": __version__, "version": VERSION, "view": view}
-    return json.dumps(jsonable(made_by | dict(content)), ensure_ascii=False, allow_nan=False) + "\n"
+    found: dict[str, Any] = jsonable(made_by | dict(content))
+    return found
 
 
-def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]], **others: Any) -> str:
-    """The `document` on the runs of a comparison; a candidate has `candidate`, `options` and `blocks`."""
+def about_runs(comparison: Pairs, style: Style) -> dict[str, Any]:
+    """What holds for all candidates: what sums are per, the host, the runs and the caveats."""
     runs = []
     for side in comparison.sides:
         one = {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.run.name}
         runs.append(one | {"digest": side.run.content_id, "captures": len(side.runs)})
-    found = list(map(plain, caveats(comparison)))
-    about = {"per": comparison.per, "host": comparison.host, "runs": runs, "caveats": found}
-    return document(view, about | others | {"candidates": candidates})
+    found = list(map(style.text, caveats(comparison)))
+    return {"per": comparison.per, "host": comparison.host, "runs": runs, "caveats": found}
 
 
-def block_values(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
-    """The blocks that say something in JSON: a chart without rows can only be drawn, and links are of pages.
-
-    `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
-    """
+def block_values(blocks: Iterable[Block], style: Style) -> list[dict[str, Any]]:
+    """The blocks that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
     found = []
     for one in blocks:
         if (block := without_interaction(one)) is None:
             continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
-            found += block_values(block.blocks, words, rows)
+            found += block_values(block.blocks, style)
         elif not (isinstance(block, Chart | FlameGraph) and block.facts is None):
-            found.append(_block(block, words, rows))
+            found.append(_block(block, style))
     return found
 
 
-def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
+def _block(block: Block, style: Style) -> dict[str, Any]:
     if isinstance(block, Section):
-        return {"kind": "section", "title": block.title, "blocks": block_values(block.blocks, words, rows)}
+        return {"kind": "section", "title": block.title, "blocks": block_values(block.blocks, style)}
     if isinstance(block, Verdict):
-        found = {"kind": "verdict", "text": plain(block.headline), "badge": block.badge}
-        return found | {"basis": list(map(plain, block.basis)), "findings": _findings(block.findings, words)}
+        found = {"kind": "verdict", "text": style.text(block.headline), "badge": block.badge}
+        return found | {"basis": list(map(style.text, block.basis)), "findings": _findings(block.findings, style)}
     if isinstance(block, Text):
-        return {"kind": "text", "text": plain(block.text)} | _more(block.more, words)
+        return {"kind": "text", "text": style.text(block.text)} | _more(block.more, style)
     if isinstance(block, Items):
-        items = [{"text": plain(text), "more": plain(more)} for text, more in block.items]
-        findings = [replace(one, label=plain(one.label)) for one in block.findings]
-        return {"kind": "list", "items": items, "findings": _findings(findings, words)}
+        items = [{"text": style.text(text), "more": style.text(more)} for text, more in block.items]
+        findings = [replace(one, label=style.text(one.label)) for one in block.findings]
+        return {"kind": "list", "items": items, "findings": _findings(findings, style)}
     if isinstance(block, Cards):
-        return {"kind": "figures", "findings": _findings(block.findings, words)}
+        return {"kind": "figures", "findings": _findings(block.findings, style)}
     if isinstance(block, Facts | Judgements):
-        return {"kind": "facts", **_facts(block if isinstance(block, Facts) else block.facts, words)}
+        return {"kind": "facts", **_facts(block if isinstance(block, Facts) else block.facts, style)}
     if isinstance(block, Chart | FlameGraph):
-        return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, words))}
+        return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, style))}
     if isinstance(block, Table):
-        return _table(block, rows)
+        return _table(block, style.rows)
     if isinstance(block, Timeline):
-        return {"kind": "timeline", **({} if block.facts is None else _facts(block.facts, words))}
+        return {"kind": "timeline", **({} if block.facts is None else _facts(block.facts, style))}
     if isinstance(block, Code):
         return {"kind": "code", "text": block.text}
     raise TypeError(block)
 
 
-def _facts(facts: Facts, words: Sequence[str]) -> dict[str, Any]:
+def _facts(facts: Facts, style: Style) -> dict[str, Any]:
     """The rows as findings, or as texts if they are no figures."""
-    found: dict[str, Any] = {"title": facts.header[0], "note": plain(facts.note)}
+    found: dict[str, Any] = {"title": facts.header[0], "note": style.text(facts.note)}
     if facts.findings:
-        return found | {"findings": _findings(facts.findings, words)}
+        return found | {"findings": _findings(facts.findings, style)}
     return found | {"columns": list(facts.header), "rows": [list(row) for row in facts.rows]}
 
 
-def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[str, Any]]:
+def _findings(findings: Sequence[Finding], style: Style) -> list[dict[str, Any]]:
     """Without what is unknown; of a run alone, the figure is its `value`."""
     values = []
     for one in findings:
@@ -132,13 +152,13 @@ def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[st
             found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
         if one.shape:
             found["shape"] = one.shape
-        values.append(found | _more(one.more, words))
+        values.append(found | _more(one.more, style))
     return values
 
 
-def _more(view: str, words: Sequence[str]) -> dict[str, str]:
-    """The command that shows more, if a view does."""
-    return {"more": shlex.join(["tfcompare", "view", view, *words])} if view else {}
+def _more(view: str, style: Style) -> dict[str, str]:
+    """What shows more, if a view does."""
+    return {"more": style.more(view)} if view else {}
 
 
 def _table(table: Table, rows: int) -> dict[str, Any]:

@@ -22,11 +22,18 @@ def plain(markdown: str) -> str:
     return "\n".join(map(_plain_line, markdown.replace(WORD_JOINER, "").split(END_OF_LINE)))
 
 
-def _plain_line(markdown: str) -> str:
+def plain_with_code(markdown: str) -> str:
+    """The sentences as plain text on one line, in which backticks stand around code and nowhere else."""
+    return " ".join(_plain_line(line, "`") for line in markdown.replace(WORD_JOINER, "").split(END_OF_LINE))
+
+
+def _plain_line(markdown: str, mark: str = "") -> str:
+    """`mark` is written around code, and nowhere else."""
     parts, address = [], ""
     for token in _LINKED.parseInline(markdown)[0].children or []:
         if token.type in ("text", "code_inline", "text_special"):
-            parts.append(token.content)
+            content = token.content.replace(mark, "'") if mark else token.content
+            parts.append(f"{mark}{content}{mark}" if token.type == "code_inline" else content)
         elif token.type == "link_open":
             address = str(token.attrs["href"])
         elif token.type == "link_close":

@@ -18,7 +18,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.compare.side import letter
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.render.as_json import as_json, block_values, cells
+from tfcompare.render.as_json import Style, about_runs, block_values, cells, document, view_command
 from tfcompare.render.document import Report
 from tfcompare.render.html import as_html
 from tfcompare.render.markdown import as_text
@@ -112,17 +112,18 @@ def report(
 
 def _as_json(comparison: Pairs, words: Sequence[str], checked: Checked | None) -> str:
     """As a view in JSON, with what the report says of all runs, what was checked, and the whole diff of each table."""
-    pairs = pairs_of(comparison, by_name=True)
+    pairs, style = pairs_of(comparison, by_name=True), Style(MOST_ROWS, view_command(*words))
     blocks = [Section("What was compared", compared(comparison))]
     if len(pairs) > 1:
         blocks.insert(0, Section("All candidates", all_candidates(pairs)))
     candidates = []
     for pair in pairs:
-        shown = block_values(sections_of(pair), words, MOST_ROWS)
+        shown = block_values(sections_of(pair), style)
         tables = {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff}
         candidates.append({"candidate": pair.candidate.id, "options": {}, "blocks": shown, "tables": tables})
     others = {} if checked is None else {"check": checked.content}
-    return as_json(comparison, "report", candidates, blocks=block_values(blocks, words, MOST_ROWS), **others)
+    of_all = {"blocks": block_values(blocks, style)} | others | {"candidates": candidates}
+    return document("report", about_runs(comparison, style) | of_all)
 
 
 def _diff(pair: Pair, table: schema.Table) -> dict[str, Any]:

@@ -73,14 +73,19 @@ class Shown:
             return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in self.comparison.runs]
-            found = []
-            for pair in self._pairs():
-                options = asdict(options_with(self.view.options, pair, self.options))
-                blocks = as_json.block_values(self._of_pair(pair, every), typed, rows)
-                found.append({"candidate": pair.candidate.id, "options": options, "blocks": blocks})
-            return as_json.as_json(self.comparison, self.view.name, found)
+            style = as_json.Style(rows, as_json.view_command(*typed))
+            return as_json.document(self.view.name, self.content(style, every=every))
         named = ", ".join(run.name for run in self.comparison.runs)
         return as_document(form, f"{self.view.title}: {named}", self._blocks(), rows)
+
+    def content(self, style: as_json.Style, *, every: bool = False) -> dict[str, Any]:
+        """What `as_json.document` makes JSON of, with all columns of tables with `every`."""
+        found = []
+        for pair in self._pairs():
+            options = asdict(options_with(self.view.options, pair, self.options))
+            blocks = as_json.block_values(self._of_pair(pair, every), style)
+            found.append({"candidate": pair.candidate.id, "options": options, "blocks": blocks})
+        return as_json.about_runs(self.comparison, style) | {"candidates": found}
 
     def _pairs(self) -> list[Pair]:
         """The pairs that the view is about."""

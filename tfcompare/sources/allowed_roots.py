@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfcompare.errors import TfcompareError
+
+if TYPE_CHECKING:
+    from tfcompare.sources.logdir import FoundRun
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:/|.*::", re.IGNORECASE)
 
@@ -43,6 +47,11 @@ def is_inside(path: Path, roots: Sequence[Path]) -> bool:
         return any(real.is_relative_to(root.resolve()) for root in roots)
     except (OSError, RuntimeError, ValueError):
         return False
+
+
+def is_run_inside(run: FoundRun, roots: Sequence[Path]) -> bool:
+    """Whether a run and all its files, with links resolved, are below the roots."""
+    return all(is_inside(Path(path), roots) for path in (run.path, *(file.path for file in run.files)))
 
 
 def _shown_path(place: str) -> str:

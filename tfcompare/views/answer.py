@@ -143,7 +143,7 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
             f"Memory grows by **{format_bytes(one.bytes_per_step)} per step**{where} (95 % confidence interval {ends}, "
             f"over {one.steps} steps of {as_code(one.memory_id)})"
         )
-        what = " ".join(filter(None, [as_code(one.op_name), as_markdown(one.shape)]))
+        what = " ".join(filter(None, [as_code(one.op_name), one.shape and as_code(one.shape)]))
         live = f": {what} stays live" if one.op_name else ""
         yield Text(f"{sentence}{live}.", more="memory")
     if len(growing) == 1 and not pair.is_single:

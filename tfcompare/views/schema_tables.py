@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.compare.diff import ADDED
 from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.pair import Pair
-from tfcompare.text import as_code, as_markdown
+from tfcompare.text import as_code
 from tfcompare.units import MISSING, format_percent, format_value
 from tfcompare.views.answer import verdict
 from tfcompare.views.blocks import Block, Facts, Table, Text
@@ -42,7 +42,7 @@ def run_table(rows: pd.DataFrame, table: schema.Table, run: str) -> Block:
         table.name,
         rows,
         [*keys, *(column.name for column in sorted(table.metrics, key=importance)), *details],
-        nothing=f"{as_code(table.name)} has no rows: the profile of {as_markdown(run)} holds nothing for it.",
+        nothing=f"{as_code(table.name)} has no rows: the profile of {as_code(run)} holds nothing for it.",
     )
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings
-from tfcompare.sources.allowed_roots import is_inside, resolve_inside
+from tfcompare.sources.allowed_roots import is_run_inside, resolve_inside
 from tfcompare.sources.logdir import FoundRun
 
 FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
@@ -85,6 +85,6 @@ def without_ways_out(settings: Settings, typed: Sequence[str], found: Sequence[F
             return True
         if any(run.path.is_relative_to(place) for place in given):
             return True
-        return all(is_inside(Path(path), settings.roots) for path in (run.path, *(file.path for file in run.files)))
+        return is_run_inside(run, settings.roots)
 
     return tuple(run for run in found if is_allowed(run) or not any(run.path.is_relative_to(p) for p in named))

@@ -18,7 +18,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tables.hosts import steps_of_straggler
-from tfcompare.text import as_code, as_markdown, capitalized
+from tfcompare.text import as_code, capitalized
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.advice import input_advice as input_category_advice
 from tfcompare.views.blocks import (
@@ -219,7 +219,7 @@ def _mean_call(pair: Pair, found: CallVerdict | None) -> KeyFigure:
         ours, theirs = (input_bound.mean_call_us(table) for table in pair.tables("tf_data_pipelines"))
         meaning = "How long the program waited for an element on average, all pipelines together."
         return KeyFigure("Mean call to tf.data", "µs", ours, theirs, "neither", meaning)
-    name, better = as_markdown(found.name), better_by(found.verdict)
+    name, better = as_code(found.name), better_by(found.verdict)
     meaning = f"Mean time that the program waits for an element, each run's slowest pipeline: {name}."
     return KeyFigure("Mean tf.data call", "µs", found.baseline_us, found.candidate_us, better, meaning)
 

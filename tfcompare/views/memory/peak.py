@@ -16,7 +16,7 @@ from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory_events import UNEXPLAINED
-from tfcompare.text import as_code, as_markdown
+from tfcompare.text import as_code
 from tfcompare.units import format_delta, format_percent
 from tfcompare.views import bars
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
@@ -168,7 +168,7 @@ def largest_change(pair: Pair) -> str:
     if first is None:
         return moments(found)
     op_name = as_code(first["op_name"], _LETTERS) if first["op_name"] else "memory allocated outside of ops"
-    what = " ".join(filter(None, [op_name, as_markdown(str(first["shape"]))]))
+    what = " ".join(filter(None, [op_name, first["shape"] and as_code(first["shape"])]))
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
     change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."
     return " ".join(filter(None, [change, moments(found)]))

@@ -17,7 +17,7 @@ from tfcompare.compare.tf_data.iterator_tree import display_name, whereabouts
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair, analyse
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.schema import SIDES
-from tfcompare.text import END_OF_LINE, as_code, as_markdown
+from tfcompare.text import END_OF_LINE, as_code
 from tfcompare.units import format_count, format_time_us
 from tfcompare.views import links
 from tfcompare.views.advice.input_advice import TF_DATA_GUIDE, tf_data_advice
@@ -124,7 +124,7 @@ def _steps(side: Analysis, wait: InputWait) -> str:
     if bottleneck is None:
         lines.append("No bottleneck: no iterator took any time, or the pipeline only feeds a device")
     else:
-        name = as_markdown(display_name(str(bottleneck["iterator"])))
+        name = as_code(display_name(str(bottleneck["iterator"])))
         what = "Bottleneck" if wait.is_bound else "Slowest on it"
         lines.append(
             f"{what}: **{name}**{_bottleneck_path(side)}, {format_time_us(bottleneck['self_time_us'])} self time in "
@@ -144,7 +144,7 @@ def _bottleneck_path(side: Analysis) -> str:
     path: list[str] = []
     at = "" if side.bottleneck is None else str(side.bottleneck["iterator_id"])
     while at in names and len(path) < len(names):
-        path.insert(0, as_markdown(display_name(str(names[at]))))
+        path.insert(0, as_code(display_name(str(names[at]))))
         at = str(parents[at])
     if len(path) > MOST_NAMED:
         path = [*path[: MOST_NAMED // 2], "…", *path[-MOST_NAMED // 2 :]]
@@ -156,7 +156,7 @@ def _what_to_do(pair: Pair, sides: AnalysisPair) -> Iterator[Block]:
     advised: dict[tuple[str, str], list[str]] = {}
     for _, side, wait, who in zip(pair.shown, sides, waits_of(pair), pair.marked, strict=False):
         if side is not None and side.bottleneck is not None and wait.is_bound:
-            name = as_markdown(display_name(str(side.bottleneck["iterator"])))
+            name = as_code(display_name(str(side.bottleneck["iterator"])))
             advised.setdefault((name, tf_data_advice(side.bottleneck)), []).append(who)
     items = []
     for (name, text), runs in advised.items():

@@ -17,7 +17,7 @@ from tfcompare.compare.tf_data.iterators import pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair
 from tfcompare.schema import SIDES
-from tfcompare.text import as_markdown
+from tfcompare.text import as_code
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import MORE, Block, Judgements, Link, Links, Section, Table, Text, later
 from tfcompare.views.input.view import waits_of
@@ -84,18 +84,18 @@ def headline(pair: Pair, sides: AnalysisPair) -> str:
     """Where the input is slow in both runs, in Markdown without a full stop; one of them must have tf.data calls."""
     are_bound = tuple(wait.is_bound for wait in waits_of(pair))
     if not pair.is_single or sides[0] is None:
-        sentence = change(sides, (are_bound[0], are_bound[1]), pair.called, identical=pair.is_identical)
+        sentence = change(sides, (are_bound[0], are_bound[1]), pair.marked, identical=pair.is_identical)
     elif sides[0].feeds_device_only:
         sentence = "Only pipelines that pass elements to a device were recorded"
     else:
         sentence = f"{'Input-bound' if are_bound[0] else 'Not input-bound'}: {finding(sides[0], are_bound[0])}"
-    return as_markdown(sentence)
+    return sentence
 
 
 def change(
     sides: AnalysisPair, are_bound: tuple[bool, bool], names: tuple[str, str], *, identical: bool = False
 ) -> str:
-    """The input bottlenecks of two runs, candidate first, in one or two sentences of plain text without the last full
+    """The input bottlenecks of two runs, candidate first, in one or two sentences of Markdown without the last full
     stop.
 
     `are_bound`: whether each run is input-bound; a run that is not has no bottleneck. `identical`: both runs are the
@@ -127,13 +127,17 @@ def change(
 
 
 def finding(analysis: Analysis, is_bound: bool) -> str:
-    """`the mean call takes 8.22 ms (bottleneck: Map)`."""
+    """``the mean call takes 8.22 ms (bottleneck: `Map`)``."""
     return f"the mean call takes {format_time_us(analysis.mean_us)}{_blamed_iterators(analysis) if is_bound else ''}"
 
 
 def _blamed_iterators(analysis: Analysis) -> str:
     bottleneck = analysis.usual_bottleneck
-    return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
+    return "" if bottleneck is None else f" (bottleneck: {_name_of(bottleneck)})"
+
+
+def _name_of(iterator: pd.Series) -> str:
+    return as_code(display_name(iterator["iterator"]))
 
 
 def _of_both_bound(baseline: Analysis, candidate: Analysis, names: tuple[str, str]) -> str:
@@ -141,12 +145,12 @@ def _of_both_bound(baseline: Analysis, candidate: Analysis, names: tuple[str, st
     ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:
         return "Both runs are input-bound."
-    was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
+    was, now = _name_of(ours), _name_of(theirs)
     if _is_paired(baseline, candidate, ours, theirs):
         if was == now:
             return f"Bottleneck of both runs: {now}."
         return f"Bottleneck: {now}, in {names[0]} {was} (same step)."
-    own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
+    own, of_baseline = (f" ({as_code(side.pipeline)})" for side in (candidate, baseline))
     if baseline.pipeline == candidate.pipeline:
         own, of_baseline = "", " (another step)" if was == now else ""
     return f"Bottleneck: {now}{own}, in {names[0]} {was}{of_baseline}."

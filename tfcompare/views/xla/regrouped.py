@@ -18,7 +18,7 @@ from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES
-from tfcompare.text import as_markdown
+from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Details, Facts, Finding, Opens, Section, Text
 from tfcompare.views.view import by_role
@@ -132,7 +132,7 @@ def _members(pair: Pair, rows: pd.DataFrame, one: Regrouped) -> Iterator[Block]:
         cells.append([label, *(format_time_us(row[column]) for column in by_role(_TIME)), str(row["status"])])
     yield Facts(["Instruction, time per execution", *pair.headings, "Status"], cells, (1, 2))
     if one.ops:
-        yield Text(f"In common: {', '.join(map(as_markdown, one.ops[:MOST_GROUPS]))}.", "quiet")
+        yield Text(f"In common: {', '.join(map(as_code, one.ops[:MOST_GROUPS]))}.", "quiet")
 
 
 @dataclass(frozen=True)

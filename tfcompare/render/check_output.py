@@ -117,16 +117,17 @@ def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checke
         f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explanations(findings, judgement)).items()
     ]
     lines = [*basis, *_notes(findings)]
-    content = _content(findings, names, judgement)
-    return Checked(f"Check {result(findings, judgement)}", header, rows, lines, content, _last_lines(judgement))
+    of_programs = content(findings, names, judgement)
+    return Checked(f"Check {result(findings, judgement)}", header, rows, lines, of_programs, _last_lines(judgement))
 
 
 def as_json(findings: Findings, names: Names, judgement: Judgement) -> str:
     """A JSON object with full precision; unknown or infinite values are null."""
-    return json.dumps(_content(findings, names, judgement), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(content(findings, names, judgement), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _content(findings: Findings, names: Names, judgement: Judgement) -> dict[str, Any]:
+def content(findings: Findings, names: Names, judgement: Judgement) -> dict[str, Any]:
+    """What `as_json` writes."""
     return {
         "baseline": names[0],
         "candidate": names[1],

@@ -1,0 +1,1 @@
+"""The MCP server: what commands answer, as tools for agents. It needs the extra `mcp`."""
