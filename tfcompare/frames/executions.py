@@ -81,9 +81,8 @@ class _Calls:
     function: Int32
 
 
-def no_executions() -> Executions:
-    """The executions of a profile without calls that launch them on the host."""
-    return Executions(*(np.zeros(0, np.int64) for _ in range(3)))
+NO_EXECUTIONS = Executions(*(np.zeros(0, np.int64) for _ in range(3)))
+"""Those of a profile without calls that launch them on the host."""
 
 
 def find_executions(space: XSpace, around: Int32) -> Executions:
@@ -94,7 +93,7 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     instructions = host_instructions(space)
     waits = space.rows_named(_WAIT)
     if not len(calls):
-        return no_executions()
+        return NO_EXECUTIONS
     if not len(instructions):
         return Executions(waits, np.full(len(waits), -1), calls)
     called, compiled = _functions(space)
@@ -160,7 +159,7 @@ def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> 
     return _Instructions(
         start_ps=start,
         end_ps=start + space.events.duration_ps[rows],
-        function=functions[space.strings("hlo_module").spread(len(space.events))[rows]],
+        function=functions[space.strings("hlo_module").spread()[rows]],
         program=space.number_of("program_id", rows, -1),
         instruction=space.events.metadata[rows],
         run=run,
@@ -247,7 +246,4 @@ def _overlap(start: Int64, end: Int64) -> bool:
 
 def _value_of_first(keys: Int64, values: Int64, wanted: Int64) -> Int64:
     """The value of the first of `keys` that equals each of `wanted`, −1 for none."""
-    found, first = np.unique(keys, return_index=True)
-    place = np.searchsorted(found, wanted)
-    is_there = np.append(found, 0)[place] == wanted
-    return np.where(is_there & (place < len(found)), np.append(values[first], -1)[place], -1)
+    return np.append(values[::-1], -1)[lookup.last_rows(keys[::-1], wanted)]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.grouping import combinations, distinct, sums
-from tfcompare.frames.planes import host_plane
+from tfcompare.frames.planes import are_on_host
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace import XSpace, decoding, lookup
@@ -151,8 +151,8 @@ class MemoryEvents:
 
 def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     """The memory events of the host plane; empty if none were recorded."""
-    host, rows = host_plane(space), space.rows_named(ALLOCATION, DEALLOCATION)
-    rows = rows[:0] if host is None else rows[(rows >= host.events.start) & (rows < host.events.stop)]
+    rows = space.rows_named(ALLOCATION, DEALLOCATION)
+    rows = rows[are_on_host(space, rows)]
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
     numbers = _numbers_of(space, rows, order)
@@ -265,7 +265,7 @@ def _fill_columns(
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     """(the memory ids, sorted; that of each event). The id is the allocator's name, or else the device's number."""
     found = space.strings("allocator_name")
-    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
+    code, labels = found.spread()[rows].astype(np.int64), [*map(_label, found.labels)]
     # With the first character that TensorFlow on Windows lost, if only one fits.
     labels = [_FIRST_CHARACTER.get(re.sub(r"\d+", "0", label), "") + label for label in labels]
     for stat in ("index_on_host", "device_ordinal"):
@@ -310,7 +310,7 @@ def _shape(recorded: str) -> str:
 
 def _texts(space: XSpace, name: str, rows: Int64, label: Callable[[str], str] = _label) -> Texts:
     found = space.strings(name)
-    return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(label, found.labels))
+    return Texts.of(found.spread()[rows].astype(np.int64), map(label, found.labels))
 
 
 _DATA_TYPES = (

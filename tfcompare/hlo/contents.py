@@ -66,15 +66,6 @@ class Lists:
         return owner, place, self.items[begin[owner] + place]
 
 
-def last_rows(keys: Int64, wanted: Int64) -> Int64:
-    """The last row of `keys` with each wanted number, −1 for none."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys, kind="stable")
-    row = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
-    return np.where(keys[row] == wanted, row, -1)
-
-
 def messages_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:
     """(how many messages each of `places` has in that field, the places of these)."""
     counts, found, error, at = scan.messages_in(buffer, np.ascontiguousarray(places), wanted, MOST_INSTRUCTIONS)

@@ -9,13 +9,13 @@ from math import prod
 
 import numpy as np
 
-from tfcompare.hlo.contents import last_rows
 from tfcompare.hlo.convolution import BATCH_GROUPS, DIMENSION_NUMBERS, WINDOW, Convolution, products, window_of
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace, is_product
 from tfcompare.hlo.program import PARAMETER_NUMBER, Program
 from tfcompare.hlo.proto_fields import integers
 from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array
 from tfcompare.schema.arrays import Bools, Floats, Int64, Strings
+from tfcompare.xspace.lookup import last_rows
 from tfcompare.xspace.texts import text_of
 
 _DOT_DIMENSION_NUMBERS, _LEFT_CONTRACTING = 30, 1

@@ -89,8 +89,9 @@ class Instructions:
 def instructions_of(space: XSpace) -> Instructions:
     """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
     recorded, programs = space.strings(HLO_OP), programs_of(space)
-    if device_kind(space) == "GPU" and _may_have_buffers(space, recorded.labels):
-        rows, codes = device_rows(space), recorded.spread(len(space.events))
+    names_buffer = any(instruction_name(name).startswith(_UNNAMED) for name in recorded.labels)
+    if device_kind(space) == "GPU" and (names_buffer or _GRAPH in space.stat_names):
+        rows, codes = device_rows(space), recorded.spread()
         program = space.number_of(_PROGRAM_ID, rows, _NO_PROGRAM)
         is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
         if is_inside.any():
@@ -105,10 +106,6 @@ def _numbered(space: XSpace, programs: Programs, named: StringStat, program_ids:
     of_event = np.full(len(space.events), -1, np.int32)
     of_event[named.owners] = number
     return Instructions(of_event, program_ids[firsts], np.array(named.labels, object)[named.codes[firsts]], programs)
-
-
-def _may_have_buffers(space: XSpace, hlo_ops: list[str]) -> bool:
-    return _GRAPH in space.stat_names or any(instruction_name(name).startswith(_UNNAMED) for name in hlo_ops)
 
 
 def _with_buffers(
@@ -138,7 +135,7 @@ def _with_buffers(
     program_ids = np.zeros(len(space.events), np.int64)
     program_ids[owners] = space.number_of(_PROGRAM_ID, owners, 0)
     program_ids[rows] = program
-    ran = _numbered(space, programs, StringStat(owners, codes[owners], names), program_ids[owners])
+    ran = _numbered(space, programs, StringStat(owners, codes[owners], names, len(codes)), program_ids[owners])
     buffers = frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist())
     return replace(ran, buffers=buffers, in_buffers=np.sort(rows), unattributed=rows[~is_known])
 

@@ -175,7 +175,7 @@ def _modules(space: XSpace, rows: Int32) -> Strings:
     """The function of the module that each of these events names, empty where it names none."""
     entries = space.events.metadata[rows]
     named = space.strings(_MODULE_STAT)
-    code = named.spread(len(space.events))[rows]
+    code = named.spread()[rows]
     out = np.full(len(rows), "", object)
     for i, (entry, which) in enumerate(zip(entries.tolist(), code.tolist(), strict=True)):
         name = str(space.metadata_names[entry])

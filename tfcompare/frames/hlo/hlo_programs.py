@@ -16,7 +16,6 @@ from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import metadata_instructions, programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
-from tfcompare.hlo.contents import last_rows
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
 from tfcompare.hlo.program import Program
@@ -24,6 +23,7 @@ from tfcompare.hlo.shapes import Array
 from tfcompare.hlo.stack_frames import MOST_FRAMES
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.lookup import last_rows
 
 _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
 """Columns that are attributes of a `Buffer`."""
@@ -120,7 +120,7 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
 def _recorded_stacks(space: XSpace) -> dict[tuple[str, str], str]:
     """The stacks that TPUs record with instructions, by (program, instruction), as `Program.stacks`, with columns."""
     stacks = space.metadata_strings("source_stack")
-    codes = stacks.spread(len(space.metadata_names))
+    codes = stacks.spread()
     entries = np.flatnonzero(codes >= 0)
     if not len(entries):
         return {}

@@ -95,7 +95,7 @@ def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return
     categories = space.strings("_ipl_stage_cat")
-    category = categories.spread(len(space.events))
+    category = categories.spread()
     rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
     stages: dict[tuple[int, str], int] = {}
     for row, stage_id in zip(rows.tolist(), space.number_of("_ipl_stage_id", rows, -1).tolist(), strict=True):
@@ -136,7 +136,7 @@ def op_operands(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     if has_operands is None or not ops or ops[0].host_or_device != schema.HOST or not has_operands[ops[0].rows].any():
         return empty("op_operands")  # most often allocations alone have a shape
     on_host, operands = ops[0], space.strings(_OPERANDS)
-    code = operands.spread(len(space.events))[on_host.rows]
+    code = operands.spread()[on_host.rows]
     known = code >= 0
     pairs, counts = np.unique(on_host.part[known] * np.int64(len(operands.labels)) + code[known], return_counts=True)
     part, code = np.divmod(pairs, max(1, len(operands.labels)))

@@ -113,10 +113,10 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
 
 def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int64]:
     """(the key of each row of the table, its flags by column, the row of each event)."""
-    size, metadata = len(space.events), space.events.metadata[rows]
+    metadata = space.events.metadata[rows]
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
     launch, launched = launched_on_devices(space)
-    columns = (metadata, launch[rows], details.spread(size)[rows], equations.spread(size)[rows])
+    columns = (metadata, launch[rows], details.spread()[rows], equations.spread()[rows])
     op_names = np.where(launched.has_op, launched.names, launched.xla_names).tolist()
     firsts, combination = combinations(*columns)
     parsed = [parse_kernel_details(label) for label in details.labels]

@@ -161,7 +161,7 @@ def execution_spans(
 def _of_longest_program(space: XSpace, rows: Int64, time: Int64) -> str:
     """Names the XLA program with the most of this time, in Markdown; empty if the programs are not recorded."""
     module = space.strings("hlo_module")
-    code = module.spread(len(space.events))[rows]
+    code = module.spread()[rows]
     named = code >= 0
     if not named.any():
         return ""
