@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tfcompare.frames.edges import contexts
-from tfcompare.frames.grouping import combinations, largest
+from tfcompare.frames.grouping import combinations, largest, smallest
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
@@ -236,7 +236,7 @@ def _executions_by_count(ran: _Instructions, count: int) -> Int64:
 def _spans(ran: _Instructions, execution: Int64) -> tuple[Int64, Int64]:
     """(the start, the end of each execution), given the execution of each instruction, from 0."""
     count = int(execution.max(initial=-1)) + 1
-    return -largest(execution, -ran.start_ps, count), largest(execution, ran.end_ps, count)
+    return smallest(execution, ran.start_ps, count), largest(execution, ran.end_ps, count)
 
 
 def _overlap(start: Int64, end: Int64) -> bool:

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tfcompare.frames.grouping import combinations
+from tfcompare.frames.grouping import combinations, largest, smallest
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.hlo.schedule import Candidates, Rows, alternatives, is_container, schedule_of
 from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL
@@ -216,9 +216,7 @@ def _of_nodes(space: XSpace, rows: Int32, instruction: Int64) -> Int64:
     at = np.flatnonzero(has_node)
     firsts, which = combinations(space.planes_of(rows[at]), node[at])
     found, is_known = instruction[at], instruction[at] >= 0
-    least, most = np.full(len(firsts), np.iinfo(np.int64).max), np.full(len(firsts), -1)
-    np.minimum.at(least, which[is_known], found[is_known])
-    np.maximum.at(most, which, found)
+    least, most = smallest(which[is_known], found[is_known], len(firsts)), largest(which, found, len(firsts))
     out = instruction.copy()
     out[at] = np.where(least == most, most, -1)[which]
     return out

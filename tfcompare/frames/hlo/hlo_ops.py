@@ -109,10 +109,8 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     own = {name: costs[name] for name, stats in _STATS.items() if any(len(space.numbers(stat)[0]) for stat in stats)}
-    return Instructions(table.take(order), _cells(place[instruction], of_events, own, steps))
+    return Instructions(table.take(order), _cells(np.argsort(order)[instruction], of_events, own, steps))
 
 
 def _cells(

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tfcompare.frames.grouping import largest, smallest
 from tfcompare.frames.hlo.compilations import TF_CALL_STAT
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.ops.op_names import named_ops
@@ -287,14 +288,7 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
     for i in range(times.size):
         time = times[i]
         if (at >= 0 and time < start[at]) or (at + 1 < start.size and start[at + 1] <= time):
-            low, high = 0, start.size
-            while low < high:
-                middle = (low + high) // 2
-                if start[middle] <= time:
-                    low = middle + 1
-                else:
-                    high = middle
-            at = low - 1
+            at = np.searchsorted(start, time, side="right") - 1
         around = at
         while around > at - _MAX_OVERLAPPING and around > 0 and end[around] <= time:
             around -= 1
@@ -337,9 +331,7 @@ def likely_markers(space: XSpace) -> tuple[str, ...]:
     names = space.events.metadata[rows]
     on_line = np.repeat(np.arange(len(lines)), space.lines.event_count[np.array(lines)])
     size = int(names.max()) + 1
-    first, last = np.full(size, len(lines)), np.full(size, -1)
-    np.minimum.at(first, names, on_line)
-    np.maximum.at(last, names, on_line)
+    first, last = smallest(names, on_line, size), largest(names, on_line, size)
     times = np.bincount(names, minlength=size)
     total_ps = np.bincount(names, space.events.duration_ps[rows], minlength=size)
     candidates = np.flatnonzero((times >= _MIN_OCCURRENCES) & (first == last) & (total_ps > 0))
