@@ -71,16 +71,6 @@ class _Instructions:
         return _Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Calls:
-    """Calls in order of time: the row of each, its start, and the `_functions` number of the innermost `PjitFunction`
-    around it."""
-
-    row: Int64
-    start_ps: Int64
-    function: Int32
-
-
 NO_EXECUTIONS = Executions(*(np.zeros(0, np.int64) for _ in range(3)))
 """Those of a profile without calls that launch them on the host."""
 
@@ -104,7 +94,7 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     others, metadata = calls[~has_run], space.events.metadata
     callers = _innermost((called != _NO_FUNCTION)[metadata], others, around)
     functions = np.where(callers >= 0, called[metadata[callers]], _NO_FUNCTION)
-    launch[rest] = _by_order(ran.take(rest), _Calls(others, space.events.start_ps[others], functions))
+    launch[rest] = _by_order(ran.take(rest), others, space.events.start_ps[others], functions)
     waits = waits[space.have("run_id", waits)]
     known = np.flatnonzero((launch >= 0) & ran.has_run)
     of_waits = _value_of_first(ran.run[known], launch[known], space.number_of("run_id", waits, 0))
@@ -168,11 +158,12 @@ def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> 
     )
 
 
-def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
-    """The row of the call that launched each instruction, −1 if unknown. Calls of unknown functions are those of the
-    only function of which there is no other call."""
+def _by_order(ran: _Instructions, calls: Int64, called_ps: Int64, called: Int32) -> Int64:
+    """The row of the call that launched each instruction, −1 if unknown. `calls` are in order of time, `called` is the
+    `_functions` number of the innermost `PjitFunction` around each. Calls of unknown functions are those of the only
+    function of which there is no other call."""
     launch = np.full(len(ran.run), -1, np.int64)
-    called, without_call = calls.function, np.setdiff1d(ran.function, calls.function)
+    without_call = np.setdiff1d(ran.function, called)
     if len(without_call) == 1:
         called = np.where(np.isin(called, ran.function), called, without_call[0])
     count = 1 + max(ran.function.max(initial=0), called.max(initial=0))
@@ -180,7 +171,7 @@ def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
     for function in np.intersect1d(ran.function, called):
         rows = runs[first_run[function] : first_run[function + 1]]
         own = order[first_call[function] : first_call[function + 1]]
-        launch[rows] = _launch_in_order(ran.take(rows), calls.row[own], calls.start_ps[own])
+        launch[rows] = _launch_in_order(ran.take(rows), calls[own], called_ps[own])
     return launch
 
 

@@ -360,13 +360,14 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
     until, position = peak[events.memory] if len(events) else events.memory, np.arange(len(events))
     ends_later = (events.following < 0) | (events.following > until)  # neither freed nor its address reused before
     live = np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
-    explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
+    requested, allocated = (np.maximum(sizes[live], 0) for sizes in (events.requested_bytes, events.allocation_bytes))
+    explained = sums(events.memory[live], allocated, len(peak))
     unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
     with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
     memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
     extra = np.append(unexplained[with_unexplained], stack[with_stack])
-    requested = np.append(_zero_if_unknown(events.requested_bytes[live]), extra)
-    allocated = np.append(_zero_if_unknown(events.allocation_bytes[live]), extra)
+    requested = np.append(requested, extra)
+    allocated = np.append(allocated, extra)
 
     columns = {}
     for name in _TEXTS:
@@ -391,7 +392,3 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
         "occurrences": np.bincount(row, minlength=len(firsts))[order],
     }
     return host_table("memory_peak", found)
-
-
-def _zero_if_unknown(sizes: Int64) -> Int64:
-    return np.where(sizes == NOT_RECORDED, 0, sizes)

@@ -65,6 +65,11 @@ class Lists:
         place = np.arange(len(owner)) - (np.cumsum(size) - size)[owner]
         return owner, place, self.items[begin[owner] + place]
 
+    def known(self, rows: Int64) -> tuple[Int64, Int64]:
+        """(position in `rows`, number) of the numbers of each of these rows but −1, in order."""
+        owner, _, numbers = self.flat(rows)
+        return owner[numbers >= 0], numbers[numbers >= 0]
+
 
 def messages_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:
     """(how many messages each of `places` has in that field, the places of these)."""

@@ -139,12 +139,9 @@ def _allocate(room: Int64) -> Tables:
         length=np.zeros(stats, np.int32),
     )
     small = [np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()]
-    rows = [_rows(int(room[table])) for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    slots = [4 * int(room[table]) + 64 for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    rows = [Rows(np.empty(size, np.int64), np.empty(size, np.int32)) for size in slots]
     return Tables._make([np.zeros(decoding.MISSING + 1, np.int64), *small, of_events, of_stats, *rows])
-
-
-def _rows(entries: int) -> Rows:
-    return Rows(np.empty(4 * entries + 64, np.int64), np.empty(4 * entries + 64, np.int32))
 
 
 def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int, again: int) -> NotAProfile:

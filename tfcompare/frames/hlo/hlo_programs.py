@@ -120,14 +120,11 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
 def _recorded_stacks(space: XSpace) -> dict[tuple[str, str], str]:
     """The stacks that TPUs record with instructions, by (program, instruction), as `Program.stacks`, with columns."""
     stacks = space.metadata_strings("source_stack")
+    labels = [_recorded_stack(text) for text in stacks.labels]
     codes = stacks.spread()
     entries = np.flatnonzero(codes >= 0)
-    if not len(entries):
-        return {}
-    labels = [_recorded_stack(text) for text in stacks.labels]
     ids, hlo_ops = metadata_instructions(space, entries)
-    names = map(programs_of(space).name, ids.tolist())
-    keys = zip(names, hlo_ops.tolist(), strict=True)
+    keys = zip(map(programs_of(space).name, ids.tolist()), hlo_ops.tolist(), strict=True)
     return {key: labels[code] for key, code in zip(keys, codes[entries].tolist(), strict=True)}
 
 
@@ -153,9 +150,7 @@ def hlo_memory(space: XSpace) -> tuple[pa.Table, tuple[str, ...]]:
                 found.append(_table(program, of_program, name))
         except NotAProfile as error:
             damaged[name] = error
-    if not found:
-        return empty("hlo_memory"), _remarks(damaged)
-    return _in_order(pa.concat_tables(found)), _remarks(damaged)
+    return _in_order(pa.concat_tables(found)) if found else empty("hlo_memory"), _remarks(damaged)
 
 
 def _in_order(rows: pa.Table) -> pa.Table:
