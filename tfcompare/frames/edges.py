@@ -78,6 +78,9 @@ def executors(space: XSpace) -> Edges:
 
 def contexts(space: XSpace) -> tuple[Edges, Edges, int]:
     """(edges from producers to their context, edges from contexts to consumers, number of contexts)."""
+    if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
+        none = np.zeros(0, np.int64)
+        return (none, none), (none, none), 0
     above, made_kind, made = _having_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
     below, used_kind, used = _having_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
     pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))

@@ -161,9 +161,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     shares, has_type = numbers.floats("fragmentation"), numbers.has_integer("data_type")
-    found, which = np.unique(numbers.integers("data_type", 0)[has_type], return_inverse=True)
-    data_type = np.full(len(rows), -1, np.int64)
-    data_type[has_type] = which
+    found, which = np.unique(numbers.integers("data_type", 0), return_inverse=True)
     return MemoryEvents(
         memory_ids=memory_ids,
         first=lookup.ranges(memory, len(memory_ids)),
@@ -181,7 +179,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
         region_type=_texts(space, "region_type", rows).copied_from(freed),
-        data_type=Texts.of(data_type, map(data_type_name, found.tolist())).copied_from(freed),
+        data_type=Texts.of(np.where(has_type, which, -1), map(data_type_name, found.tolist())).copied_from(freed),
         shape=_texts(space, "shape", rows, _shape).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,

@@ -116,10 +116,7 @@ def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools
     inside = inside[is_produce[around[inside]]]
     names = space.metadata_names[space.events.metadata[inside]]
     above = {name: name.rpartition(_SEPARATOR)[0] for name in dict.fromkeys(names.tolist())}
-    row_of_name: dict[str, int] = {}
-    for name in above.values():
-        rows = space.rows_named(name)
-        row_of_name[name] = int(rows[0]) if len(rows) else _NONE
+    row_of_name = {name: np.append(space.rows_named(name)[:1], _NONE)[0] for name in above.values()}
     out[around[inside]] = [row_of_name[above[name]] for name in names.tolist()]
     return out
 
