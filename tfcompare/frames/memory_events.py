@@ -364,8 +364,7 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
     with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
     memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
     extra = np.append(unexplained[with_unexplained], stack[with_stack])
-    requested = np.append(requested, extra)
-    allocated = np.append(allocated, extra)
+    requested, allocated = np.append(requested, extra), np.append(allocated, extra)
 
     columns = {}
     for name in _TEXTS:

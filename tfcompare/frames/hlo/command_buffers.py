@@ -89,8 +89,9 @@ class Instructions:
 def instructions_of(space: XSpace) -> Instructions:
     """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
     recorded, programs = space.strings(HLO_OP), programs_of(space)
-    names_buffer = any(instruction_name(name).startswith(_UNNAMED) for name in recorded.labels)
-    if device_kind(space) == "GPU" and (names_buffer or _GRAPH in space.stat_names):
+    if device_kind(space) == "GPU" and (
+        _GRAPH in space.stat_names or any(instruction_name(name).startswith(_UNNAMED) for name in recorded.labels)
+    ):
         rows, codes = device_rows(space), recorded.spread()
         program = space.number_of(_PROGRAM_ID, rows, _NO_PROGRAM)
         is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
