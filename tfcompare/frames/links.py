@@ -18,7 +18,7 @@ from tfcompare.frames.executions import REGION_START, Executions, find_execution
 from tfcompare.frames.grouping import largest, smallest
 from tfcompare.frames.nesting import enclosing, order_by_start
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
-from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
@@ -113,12 +113,12 @@ def _regions_of_executions(space: XSpace, around: Int32, executions: Executions)
     return (first[of_one_call], of_one_call), last >= 0
 
 
-def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:
+def nearest_source_value(links: Links, sources: Int64, values: Int32) -> Int32:
     """For each node, the value of its nearest ancestor among `sources`, or its own if it is one; 0 where there is none.
 
     `values` holds a positive number for each source.
     """
-    out, queue = np.zeros(links.nodes, np.int8), np.empty(links.nodes, np.int32)
+    out, queue = np.zeros(links.nodes, np.int32), np.empty(links.nodes, np.int32)
     out[sources], queue[: len(sources)] = values, sources
     _spread(links.child_first, links.child, queue, len(sources), 0, out)
     return out
@@ -134,9 +134,9 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     is_topmost = np.ones(len(roots), np.bool_)
     queue = np.empty(links.nodes, np.int32)
     for rank in np.unique(ranks):
-        below = np.zeros(links.nodes, np.bool_)
+        below = np.zeros(links.nodes, np.int32)
         _mark_descendants(links.child_first, links.child, roots[ranks == rank], queue, below)
-        is_topmost &= (ranks != rank) | ~below[roots]
+        is_topmost &= (ranks != rank) | (below[roots] == 0)
     group = np.full(links.nodes, -1, np.int32)
     used_roots = np.full(len(roots), -1, np.int64)
     count = _number_groups(links.child_first, links.child, roots[is_topmost], queue, group, used_roots)
@@ -169,7 +169,7 @@ def _append_children(parents: Array, children: Array, next_free: Array, out: Arr
 @compiled
 def _spread(first: Array, child: Array, queue: Array, tail: Int, unset: Int, out: Array) -> None:
     """Breadth-first search from the first `tail` nodes of `queue`: each node whose value in `out` is `unset` gets that
-    of the node from which it is reached first."""
+    of the node from which it is reached first. Callers pass the same types, so that it is compiled once."""
     head = 0
     while head < tail:
         node = queue[head]
@@ -184,12 +184,12 @@ def _spread(first: Array, child: Array, queue: Array, tail: Int, unset: Int, out
 
 @compiled
 def _mark_descendants(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
-    """Set `below` for all descendants of `sources`, not for these themselves."""
+    """Set `below` to 1 for all descendants of `sources`, not for these themselves."""
     for source in sources:
         for at in range(first[source], first[source + 1]):
-            if not below[child[at]]:
-                below[child[at]], queue[0] = True, child[at]
-                _spread(first, child, queue, 1, False, below)
+            if below[child[at]] == 0:
+                below[child[at]], queue[0] = 1, child[at]
+                _spread(first, child, queue, np.int64(1), np.int64(0), below)
 
 
 @compiled
@@ -199,6 +199,6 @@ def _number_groups(first: Array, child: Array, roots: Array, queue: Array, group
     for root in roots:
         if group[root] < 0:
             group[root], queue[0], used_roots[count] = count, root, root
-            _spread(first, child, queue, 1, -1, group)
+            _spread(first, child, queue, np.int64(1), np.int64(-1), group)
             count += 1
     return count

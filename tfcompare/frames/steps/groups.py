@@ -131,7 +131,7 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
     elif not has_loops(space):
         sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
         is_of_one_op = space.events_named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
-        kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
+        kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int32)
         out = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
     return out
 

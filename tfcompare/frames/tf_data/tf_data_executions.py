@@ -294,7 +294,7 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
     starts_pipeline = np.array(
         [name.startswith(_PREFIX) and name.count(_SEPARATOR) == 1 for name in space.metadata_names], np.bool_
     )  # the outermost iterators, from which the program fetches elements
-    own = times_without_children(start, end - start, np.arange(len(rows)), above)
+    own = times_without_children(start, end - start, np.arange(len(rows), dtype=np.int32), above.astype(np.int32))
     root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
     is_waited_for = np.zeros(len(rows), np.bool_)
     path = np.empty(len(rows), np.int64)
