@@ -20,10 +20,12 @@ OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
 # Rows of `counts`, one per table; the last one is the number of ids without a metadata entry.
 PLANES, LINES, EVENTS, EVENT_STATS, EVENT_METADATA, STAT_METADATA, OTHER_STATS, TEXTS, MISSING = range(9)
 
-# Columns of the small tables (int64 matrices); a text is its first byte and its length. PLANES: id, name. OTHER_STATS:
-# owner, plane, id, kind, value, length. TEXTS: field, text.
+# Columns of the small tables (int64 matrices).
+PLANE_ID, PLANE_NAME, PLANE_NAME_LENGTH = range(3)
 LINE_PLANE, LINE_ID, LINE_NAME, LINE_NAME_LENGTH, LINE_TIMESTAMP_NS, LINE_FIRST_EVENT, LINE_EVENT_COUNT = range(7)
 META_PLANE, META_ID, META_NAME, META_NAME_LENGTH, META_DISPLAY, META_DISPLAY_LENGTH = range(6)
+STAT_OWNER, STAT_PLANE, STAT_ID, STAT_KIND, STAT_VALUE, STAT_LENGTH = range(6)
+TEXT_FIELD, TEXT_START, TEXT_LENGTH = range(3)
 WIDTHS = {PLANES: 3, LINES: 7, EVENT_METADATA: 6, STAT_METADATA: 4, OTHER_STATS: 6, TEXTS: 3}
 
 MOST_OCCURRENCES = 1 << 31
@@ -235,7 +237,13 @@ def _line(
                 name, name_length = start, content
         pos = following
     if row < lines.shape[0]:
-        lines[row] = plane, identity, name, name_length, timestamp, first_event, counts[EVENTS] - first_event
+        lines[row, LINE_PLANE] = plane
+        lines[row, LINE_ID] = identity
+        lines[row, LINE_NAME] = name
+        lines[row, LINE_NAME_LENGTH] = name_length
+        lines[row, LINE_TIMESTAMP_NS] = timestamp
+        lines[row, LINE_FIRST_EVENT] = first_event
+        lines[row, LINE_EVENT_COUNT] = counts[EVENTS] - first_event
     return OK, pos
 
 
@@ -250,7 +258,12 @@ def _other_stat(
     row = counts[OTHER_STATS]
     counts[OTHER_STATS] += 1
     if row < stats.shape[0]:
-        stats[row] = owner, plane, name, kind, value, length
+        stats[row, STAT_OWNER] = owner
+        stats[row, STAT_PLANE] = plane
+        stats[row, STAT_ID] = name
+        stats[row, STAT_KIND] = kind
+        stats[row, STAT_VALUE] = value
+        stats[row, STAT_LENGTH] = length
     return OK, at
 
 
@@ -300,9 +313,13 @@ def _metadata(
                 return error, at
         pos = following
     if row < rows.shape[0]:
-        rows[row, :META_DISPLAY] = plane, key, name, name_length
+        rows[row, META_PLANE] = plane
+        rows[row, META_ID] = key
+        rows[row, META_NAME] = name
+        rows[row, META_NAME_LENGTH] = name_length
         if is_event:
-            rows[row, META_DISPLAY:] = display, display_length
+            rows[row, META_DISPLAY] = display
+            rows[row, META_DISPLAY_LENGTH] = display_length
     return OK, pos
 
 
@@ -376,7 +393,9 @@ def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[I
             return error, at, pos, lines
         pos = following
     if row < planes.shape[0]:
-        planes[row] = identity, name, name_length
+        planes[row, PLANE_ID] = identity
+        planes[row, PLANE_NAME] = name
+        planes[row, PLANE_NAME_LENGTH] = name_length
     return OK, pos, pos, lines
 
 
@@ -411,6 +430,8 @@ def _space(buffer: Array, seed: Int, tables: Tables) -> tuple[Int, Int]:
                 row = counts[TEXTS]
                 counts[TEXTS] += 1
                 if row < texts.shape[0]:
-                    texts[row] = number, start, content
+                    texts[row, TEXT_FIELD] = number
+                    texts[row, TEXT_START] = start
+                    texts[row, TEXT_LENGTH] = content
         pos = following
     return OK, pos
