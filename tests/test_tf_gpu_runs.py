@@ -67,7 +67,7 @@ def test_kernels_belong_to_the_step_that_launched_them(name: str) -> None:
     assert host is not None
     on_device = device_rows(xspace)
     rows, ids = xspace.numbers("correlation_id")
-    call = dict(zip(ids[rows < device.first_event].tolist(), rows[rows < device.first_event].tolist(), strict=True))
+    call = dict(zip(ids[rows < device.events.start].tolist(), rows[rows < device.events.start].tolist(), strict=True))
     launched_in = [steps.of_event[call[i]] for i in ids[np.isin(rows, on_device)].tolist()]
     assert np.isin(on_device, rows).all(), "every event on a stream has a call"
     assert steps.of_event[rows[np.isin(rows, on_device)]].tolist() == launched_in

@@ -141,7 +141,7 @@ def test_positions_of_a_window_are_counted_as_by_going_through_them() -> None:
         stride, dilation, base, low = rng.randint(1, 6), rng.randint(1, 4), rng.randint(1, 6), rng.randrange(-9, 9)
         places = [o * stride + w * dilation - low for o in range(result) for w in range(width)]
         met = sum(0 <= place <= (size - 1) * base and place % base == 0 for place in places)
-        assert _positions(WindowDimension(width, stride, low, 0, dilation, base), size, result) == met
+        assert _positions(WindowDimension(width, stride, low, dilation, base), size, result) == met
 
 
 def test_a_convolution_without_dimensions_is_unknown() -> None:

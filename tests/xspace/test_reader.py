@@ -222,7 +222,7 @@ def test_lines_and_planes_without_contents() -> None:
     assert [len(p["lines"]) for p in read_like_protobuf(data)["planes"]] == [0, 3000, 1]
     space_ = parse(data)
     assert space_.planes_of(np.arange(1)).tolist() == [2]
-    found = [(p.first_line, p.line_count, p.first_event, p.event_count) for p in space_.planes]
+    found = [(p.lines.start, len(p.lines), p.events.start, p.event_count) for p in space_.planes]
     assert found == [(0, 0, 0, 0), (0, 3000, 0, 0), (3000, 1, 0, 1)]
 
 
@@ -257,12 +257,13 @@ def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
     assert read.have("n", rows).tolist() == [False, True, True, True, True]
     assert not read.have("absent", rows).any()
     text = read.strings("s")
-    codes = text.spread(5).tolist()
-    assert [text.labels[c] if c >= 0 else None for c in codes] == ["x", "x", None, None, "y"]
+    assert text.texts(np.arange(5)).tolist() == ["x", "x", "", "", "y"]
+    assert (text.spread() < 0).tolist() == [False, False, True, True, False]
     assert sorted(text.labels) == ["x", "y"]
     assert read.events_named("a", "e", "absent").tolist() == [True, False, False, False, True]
-    for absent in (read.numbers("absent")[0], read.strings("absent").owners, read.metadata_numbers("absent")[0]):
+    for absent in (read.numbers("absent")[0], read.strings("absent").owners):
         assert absent.tolist() == []
+    assert not read.metadata_numbers("absent")[1].any()
 
 
 def test_of_a_stat_that_an_event_has_twice_the_last_counts() -> None:

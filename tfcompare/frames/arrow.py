@@ -48,8 +48,7 @@ def table_of(declared: pa.Schema, columns: Mapping[str, Values]) -> pa.Table:
 @cache
 def empty(name: str) -> pa.Table:
     """The table of that name in `schema.HOST_TABLES` without rows."""
-    declared = arrow_schema(name)
-    return pa.Table.from_arrays([pa.array([], field.type) for field in declared], schema=declared)
+    return arrow_schema(name).empty_table()
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:

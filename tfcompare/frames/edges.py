@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
-from tfcompare.frames.planes import device_planes, events_of_lines, host_plane
-from tfcompare.schema.arrays import Bools, Int64
+from tfcompare.frames.planes import are_on_host, device_planes, events_of_lines
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
 
 Edges = tuple[Int64, Int64]
@@ -24,8 +24,8 @@ def launches(space: XSpace) -> Edges:
     """
     sources, kernels = launches_of_kernels(space)
     made, used = (np.flatnonzero(space.has(name)) for name in ("_pt", "_ct"))
-    above, *keys_above = _having_both(space, made[_are_on_host(space, made)], "_pt", "_p")
-    below, *keys_below = _having_both(space, used[~_are_on_host(space, used)], "_ct", "_c")
+    above, *keys_above = _having_both(space, made[are_on_host(space, made)], "_pt", "_p")
+    below, *keys_below = _having_both(space, used[~are_on_host(space, used)], "_ct", "_c")
     starts, runs = _join(above, keys_above, below, keys_below)
     start_of = np.full(len(space.events), -1, np.int64)
     start_of[runs] = starts
@@ -38,14 +38,14 @@ def launches(space: XSpace) -> Edges:
 def launches_of_kernels(space: XSpace) -> Edges:
     """Edges from host events to the kernels and copies that they launched, by `correlation_id`."""
     rows, ids = space.numbers("correlation_id")
-    on_host = _are_on_host(space, rows)
+    on_host = are_on_host(space, rows)
     return _join(rows[on_host], [ids[on_host]], rows[~on_host], [ids[~on_host]])
 
 
 def program_runs(space: XSpace) -> Edges:
     """Edges from the host event that starts an XLA program to its runs on TPU cores, by `run_id`."""
     rows, ids = space.numbers("run_id")
-    on_host = _are_on_host(space, rows)
+    on_host = are_on_host(space, rows)
     latest_first = np.argsort(-space.events.start_ps[rows[on_host]], kind="stable")  # `_join` takes the last
     starts = rows[on_host][latest_first]
     return _join(starts, [ids[on_host][latest_first]], rows[~on_host], [ids[~on_host]])
@@ -92,14 +92,6 @@ def contexts(space: XSpace) -> tuple[Edges, Edges, int]:
     below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
     first = len(space.events)
     return (above, first + code_above), (first + code_below, below), count
-
-
-def _are_on_host(space: XSpace, rows: Int64) -> Bools:
-    """Whether each event is on the plane of host threads."""
-    host = host_plane(space)
-    if host is None:
-        return np.zeros(len(rows), np.bool_)
-    return (rows >= host.first_event) & (rows < host.first_event + host.event_count)
 
 
 def _having_both(space: XSpace, rows: Int64, first: str, second: str) -> tuple[Int64, Int64, Int64]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tfcompare.frames.edges import contexts
-from tfcompare.frames.grouping import combinations, largest
+from tfcompare.frames.grouping import combinations, largest, smallest
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
@@ -71,19 +71,8 @@ class _Instructions:
         return _Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Calls:
-    """Calls in order of time: the row of each, its start, and the `_functions` number of the innermost `PjitFunction`
-    around it."""
-
-    row: Int64
-    start_ps: Int64
-    function: Int32
-
-
-def no_executions() -> Executions:
-    """The executions of a profile without calls that launch them on the host."""
-    return Executions(*(np.zeros(0, np.int64) for _ in range(3)))
+NO_EXECUTIONS = Executions(*(np.zeros(0, np.int64) for _ in range(3)))
+"""Those of a profile without calls that launch them on the host."""
 
 
 def find_executions(space: XSpace, around: Int32) -> Executions:
@@ -94,7 +83,7 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     instructions = host_instructions(space)
     waits = space.rows_named(_WAIT)
     if not len(calls):
-        return no_executions()
+        return NO_EXECUTIONS
     if not len(instructions):
         return Executions(waits, np.full(len(waits), -1), calls)
     called, compiled = _functions(space)
@@ -105,7 +94,7 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     others, metadata = calls[~has_run], space.events.metadata
     callers = _innermost((called != _NO_FUNCTION)[metadata], others, around)
     functions = np.where(callers >= 0, called[metadata[callers]], _NO_FUNCTION)
-    launch[rest] = _by_order(ran.take(rest), _Calls(others, space.events.start_ps[others], functions))
+    launch[rest] = _by_order(ran.take(rest), others, space.events.start_ps[others], functions)
     waits = waits[space.have("run_id", waits)]
     known = np.flatnonzero((launch >= 0) & ran.has_run)
     of_waits = _value_of_first(ran.run[known], launch[known], space.number_of("run_id", waits, 0))
@@ -160,7 +149,7 @@ def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> 
     return _Instructions(
         start_ps=start,
         end_ps=start + space.events.duration_ps[rows],
-        function=functions[space.strings("hlo_module").spread(len(space.events))[rows]],
+        function=functions[space.strings("hlo_module").spread()[rows]],
         program=space.number_of("program_id", rows, -1),
         instruction=space.events.metadata[rows],
         run=run,
@@ -169,11 +158,12 @@ def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> 
     )
 
 
-def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
-    """The row of the call that launched each instruction, −1 if unknown. Calls of unknown functions are those of the
-    only function of which there is no other call."""
+def _by_order(ran: _Instructions, calls: Int64, called_ps: Int64, called: Int32) -> Int64:
+    """The row of the call that launched each instruction, −1 if unknown. `calls` are in order of time, `called` is the
+    `_functions` number of the innermost `PjitFunction` around each. Calls of unknown functions are those of the only
+    function of which there is no other call."""
     launch = np.full(len(ran.run), -1, np.int64)
-    called, without_call = calls.function, np.setdiff1d(ran.function, calls.function)
+    without_call = np.setdiff1d(ran.function, called)
     if len(without_call) == 1:
         called = np.where(np.isin(called, ran.function), called, without_call[0])
     count = 1 + max(ran.function.max(initial=0), called.max(initial=0))
@@ -181,7 +171,7 @@ def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
     for function in np.intersect1d(ran.function, called):
         rows = runs[first_run[function] : first_run[function + 1]]
         own = order[first_call[function] : first_call[function + 1]]
-        launch[rows] = _launch_in_order(ran.take(rows), calls.row[own], calls.start_ps[own])
+        launch[rows] = _launch_in_order(ran.take(rows), calls[own], called_ps[own])
     return launch
 
 
@@ -237,7 +227,7 @@ def _executions_by_count(ran: _Instructions, count: int) -> Int64:
 def _spans(ran: _Instructions, execution: Int64) -> tuple[Int64, Int64]:
     """(the start, the end of each execution), given the execution of each instruction, from 0."""
     count = int(execution.max(initial=-1)) + 1
-    return -largest(execution, -ran.start_ps, count), largest(execution, ran.end_ps, count)
+    return smallest(execution, ran.start_ps, count), largest(execution, ran.end_ps, count)
 
 
 def _overlap(start: Int64, end: Int64) -> bool:
@@ -247,7 +237,4 @@ def _overlap(start: Int64, end: Int64) -> bool:
 
 def _value_of_first(keys: Int64, values: Int64, wanted: Int64) -> Int64:
     """The value of the first of `keys` that equals each of `wanted`, −1 for none."""
-    found, first = np.unique(keys, return_index=True)
-    place = np.searchsorted(found, wanted)
-    is_there = np.append(found, 0)[place] == wanted
-    return np.where(is_there & (place < len(found)), np.append(values[first], -1)[place], -1)
+    return np.append(values[::-1], -1)[lookup.last_rows(keys[::-1], wanted)]

@@ -70,7 +70,7 @@ def cells_by_step(row: Int64, step: Int32, numbers: Int64) -> tuple[Int64, Int64
     return cell // width, numbers[cell % width] if len(cell) else cell, inside, code
 
 
-def sums(code: Int64, values: Int64, size: int) -> Int64:
+def sums(code: Int32 | Int64, values: Int64, size: int) -> Int64:
     """The sum of the values of each code, for codes from 0 to `size` − 1."""
     out = np.zeros(size, np.int64)
     np.add.at(out, code, values)
@@ -81,6 +81,13 @@ def largest(code: Int32 | Int64, values: Int64, size: int) -> Int64:
     """The largest value of each code, for codes from 0 to `size` − 1."""
     out = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(out, code, values)
+    return out
+
+
+def smallest(code: Int32 | Int64, values: Int64, size: int) -> Int64:
+    """The smallest value of each code, for codes from 0 to `size` − 1."""
+    out = np.full(size, np.iinfo(np.int64).max)
+    np.minimum.at(out, code, values)
     return out
 
 

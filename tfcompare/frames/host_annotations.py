@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tfcompare.frames.arrow import host_table
 from tfcompare.frames.grouping import sums
-from tfcompare.frames.nesting import are_within, order_by_start, self_times
+from tfcompare.frames.nesting import are_within, enclosing, order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import AROUND, NO_SEGMENTS, OpSegments, clip_to_steps, innermost
 from tfcompare.frames.spans import NO_SPANS
@@ -229,7 +229,8 @@ def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, mar
     is_op = is_op[rows]
     kind = np.where(is_op, _NO_NAME, kind_of_name[events.metadata[rows]])
     is_runtime = (kind == _OF_RUNTIME) | (kind == _OF_PYTHON)
-    is_annotation = (kind == _IS_ANNOTATION) & ~are_within(line, start, duration, rows, is_runtime)
+    around = enclosing(line, start, duration, rows)
+    is_annotation = (kind == _IS_ANNOTATION) & ~are_within(around, is_runtime)
     is_function = (kind == _IS_FUNCTION) | (kind == _GETS_INPUT)
     names, name_of, remark = _names(space, rows[is_annotation | is_function], kind_of_name)
     name = np.where(is_annotation | is_function, name_of[events.metadata[rows]], -1)
@@ -239,7 +240,7 @@ def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, mar
     for among in (is_op | is_annotation | is_function, is_op | is_annotation):  # functions are part of annotations
         self_ps[among] = self_times(line, start, duration, rows[among])
     code, count = name[name >= 0], len(names)
-    is_inside = are_within(line, start, duration, rows, is_annotation | (kind == _GETS_INPUT))
+    is_inside = are_within(around, is_annotation | (kind == _GETS_INPUT))
     among = np.flatnonzero(is_op | is_annotation | (is_function & ~is_inside))
     position, begin, end = innermost(space, rows[among])
     at = among[position]
@@ -263,8 +264,7 @@ def _names(space: XSpace, rows: Int32, kind_of_name: Int8) -> tuple[list[tuple[s
     """(the kind and name of these events, those with the longest total first; the position of that of each event
     metadata entry, −1 for none; what was left out)."""
     used = lookup.used(space.events.metadata[rows], len(kind_of_name))
-    total_ps = np.zeros(len(kind_of_name), np.int64)
-    np.add.at(total_ps, space.events.metadata[rows], space.events.duration_ps[rows])
+    total_ps = sums(space.events.metadata[rows], space.events.duration_ps[rows], len(kind_of_name))
     positions: dict[tuple[str, str], int] = {}
     out = np.full(len(kind_of_name), -1)
     for row in used[np.argsort(-total_ps[used], kind="stable")].tolist():

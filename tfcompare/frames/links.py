@@ -15,9 +15,10 @@ import numpy as np
 
 from tfcompare.frames.edges import Edges, contexts, executors, launches_of_kernels, ops_of_runs, program_runs
 from tfcompare.frames.executions import REGION_START, Executions, find_executions
-from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.grouping import largest, smallest
+from tfcompare.frames.nesting import enclosing, order_by_start
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
-from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
@@ -57,7 +58,7 @@ def directly_around(space: XSpace) -> Int32:
     line, start, duration = space.events.line, space.events.start_ps, _span_durations(space)
     order_by_start(line, start, duration, order)
     parent = np.full(len(space.events), -1, np.int32)
-    parents_in_time(line, start, duration, order, parent)
+    parent[order] = np.append(order, np.int32(-1)).take(enclosing(line, start, duration, order))
     return parent
 
 
@@ -106,20 +107,20 @@ def _regions_of_executions(space: XSpace, around: Int32, executions: Executions)
     calls, rows = executions.linked
     region = around[rows]
     in_region = (region >= 0) & space.events_named(REGION_START)[region]
-    first, last = np.full(len(space.events), len(space.events)), np.full(len(space.events), -1)
-    np.minimum.at(first, region[in_region], calls[in_region])
-    np.maximum.at(last, region[in_region], calls[in_region])
+    found = region[in_region], calls[in_region], len(space.events)
+    first, last = smallest(*found), largest(*found)
     of_one_call = np.flatnonzero(first == last)
     return (first[of_one_call], of_one_call), last >= 0
 
 
-def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:
+def nearest_source_value(links: Links, sources: Int64, values: Int32) -> Int32:
     """For each node, the value of its nearest ancestor among `sources`, or its own if it is one; 0 where there is none.
 
     `values` holds a positive number for each source.
     """
-    out = np.zeros(links.nodes, np.int8)
-    _spread_values(links.child_first, links.child, sources, values, np.empty(links.nodes, np.int32), out)
+    out, queue = np.zeros(links.nodes, np.int32), np.empty(links.nodes, np.int32)
+    out[sources], queue[: len(sources)] = values, sources
+    _spread(links.child_first, links.child, queue, len(sources), 0, out)
     return out
 
 
@@ -131,11 +132,11 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     """
     ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _MAX_LEVELS - 1)
     is_topmost = np.ones(len(roots), np.bool_)
-    queue = np.empty(links.nodes + 1, np.int32)
+    queue = np.empty(links.nodes, np.int32)
     for rank in np.unique(ranks):
-        below = np.zeros(links.nodes, np.bool_)
+        below = np.zeros(links.nodes, np.int32)
         _mark_descendants(links.child_first, links.child, roots[ranks == rank], queue, below)
-        is_topmost &= (ranks != rank) | ~below[roots]
+        is_topmost &= (ranks != rank) | (below[roots] == 0)
     group = np.full(links.nodes, -1, np.int32)
     used_roots = np.full(len(roots), -1, np.int64)
     count = _number_groups(links.child_first, links.child, roots[is_topmost], queue, group, used_roots)
@@ -166,20 +167,16 @@ def _append_children(parents: Array, children: Array, next_free: Array, out: Arr
 
 
 @compiled
-def _spread_values(first: Array, child: Array, sources: Array, values: Array, queue: Array, out: Array) -> None:
-    """Breadth-first search from all `sources` at once."""
-    head, tail = 0, 0
-    for i in range(sources.size):
-        if out[sources[i]] == 0:
-            out[sources[i]] = values[i]
-            queue[tail] = sources[i]
-            tail += 1
+def _spread(first: Array, child: Array, queue: Array, tail: Int, unset: Int, out: Array) -> None:
+    """Breadth-first search from the first `tail` nodes of `queue`: each node whose value in `out` is `unset` gets that
+    of the node from which it is reached first. Callers pass the same types, so that it is compiled once."""
+    head = 0
     while head < tail:
         node = queue[head]
         head += 1
         for at in range(first[node], first[node + 1]):
             below = child[at]
-            if out[below] == 0:
+            if out[below] == unset:
                 out[below] = out[node]
                 queue[tail] = below
                 tail += 1
@@ -187,20 +184,12 @@ def _spread_values(first: Array, child: Array, sources: Array, values: Array, qu
 
 @compiled
 def _mark_descendants(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
-    """Set `below` for all descendants of `sources`, not for these themselves; `queue` is longer than the nodes."""
-    head, tail = 0, 0
+    """Set `below` to 1 for all descendants of `sources`, not for these themselves."""
     for source in sources:
-        queue[0] = source
-        head, tail = 0, 1
-        while head < tail:
-            node = queue[head]
-            head += 1
-            for at in range(first[node], first[node + 1]):
-                under = child[at]
-                if not below[under]:
-                    below[under] = True
-                    queue[tail] = under
-                    tail += 1
+        for at in range(first[source], first[source + 1]):
+            if below[child[at]] == 0:
+                below[child[at]], queue[0] = 1, child[at]
+                _spread(first, child, queue, np.int64(1), np.int64(0), below)
 
 
 @compiled
@@ -208,20 +197,8 @@ def _number_groups(first: Array, child: Array, roots: Array, queue: Array, group
     """Fill `group` of all nodes below `roots` and the root of each group; returns the number of groups."""
     count = 0
     for root in roots:
-        if group[root] >= 0:
-            continue
-        head, tail = 0, 1
-        queue[0] = root
-        group[root] = count
-        while head < tail:
-            node = queue[head]
-            head += 1
-            for at in range(first[node], first[node + 1]):
-                below = child[at]
-                if group[below] < 0:
-                    group[below] = count
-                    queue[tail] = below
-                    tail += 1
-        used_roots[count] = root
-        count += 1
+        if group[root] < 0:
+            group[root], queue[0], used_roots[count] = count, root, root
+            _spread(first, child, queue, np.int64(1), np.int64(-1), group)
+            count += 1
     return count

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.grouping import combinations, distinct, sums
-from tfcompare.frames.planes import host_plane
+from tfcompare.frames.planes import are_on_host
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace import XSpace, decoding, lookup
@@ -151,8 +151,8 @@ class MemoryEvents:
 
 def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     """The memory events of the host plane; empty if none were recorded."""
-    host, rows = host_plane(space), space.rows_named(ALLOCATION, DEALLOCATION)
-    rows = rows[:0] if host is None else rows[(rows >= host.events.start) & (rows < host.events.stop)]
+    rows = space.rows_named(ALLOCATION, DEALLOCATION)
+    rows = rows[are_on_host(space, rows)]
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
     numbers = _numbers_of(space, rows, order)
@@ -161,9 +161,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     shares, has_type = numbers.floats("fragmentation"), numbers.has_integer("data_type")
-    found, which = np.unique(numbers.integers("data_type", 0)[has_type], return_inverse=True)
-    data_type = np.full(len(rows), -1, np.int64)
-    data_type[has_type] = which
+    found, which = np.unique(numbers.integers("data_type", 0), return_inverse=True)
     return MemoryEvents(
         memory_ids=memory_ids,
         first=lookup.ranges(memory, len(memory_ids)),
@@ -181,7 +179,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
         region_type=_texts(space, "region_type", rows).copied_from(freed),
-        data_type=Texts.of(data_type, map(data_type_name, found.tolist())).copied_from(freed),
+        data_type=Texts.of(np.where(has_type, which, -1), map(data_type_name, found.tolist())).copied_from(freed),
         shape=_texts(space, "shape", rows, _shape).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
@@ -265,7 +263,7 @@ def _fill_columns(
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     """(the memory ids, sorted; that of each event). The id is the allocator's name, or else the device's number."""
     found = space.strings("allocator_name")
-    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
+    code, labels = found.spread()[rows].astype(np.int64), [*map(_label, found.labels)]
     # With the first character that TensorFlow on Windows lost, if only one fits.
     labels = [_FIRST_CHARACTER.get(re.sub(r"\d+", "0", label), "") + label for label in labels]
     for stat in ("index_on_host", "device_ordinal"):
@@ -310,7 +308,7 @@ def _shape(recorded: str) -> str:
 
 def _texts(space: XSpace, name: str, rows: Int64, label: Callable[[str], str] = _label) -> Texts:
     found = space.strings(name)
-    return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(label, found.labels))
+    return Texts.of(found.spread()[rows].astype(np.int64), map(label, found.labels))
 
 
 _DATA_TYPES = (
@@ -360,13 +358,13 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
     until, position = peak[events.memory] if len(events) else events.memory, np.arange(len(events))
     ends_later = (events.following < 0) | (events.following > until)  # neither freed nor its address reused before
     live = np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
-    explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
+    requested, allocated = (np.maximum(sizes[live], 0) for sizes in (events.requested_bytes, events.allocation_bytes))
+    explained = sums(events.memory[live], allocated, len(peak))
     unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
     with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
     memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
     extra = np.append(unexplained[with_unexplained], stack[with_stack])
-    requested = np.append(_zero_if_unknown(events.requested_bytes[live]), extra)
-    allocated = np.append(_zero_if_unknown(events.allocation_bytes[live]), extra)
+    requested, allocated = np.append(requested, extra), np.append(allocated, extra)
 
     columns = {}
     for name in _TEXTS:
@@ -391,7 +389,3 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
         "occurrences": np.bincount(row, minlength=len(firsts))[order],
     }
     return host_table("memory_peak", found)
-
-
-def _zero_if_unknown(sizes: Int64) -> Int64:
-    return np.where(sizes == NOT_RECORDED, 0, sizes)

@@ -7,8 +7,6 @@ import numpy as np
 from tfcompare.xspace.compilation import Array, Int, compiled
 from tfcompare.xspace.space import MOST_PS
 
-_Arrays = tuple[Array, Array]
-
 
 def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> None:
     """Sort `order` (rows, line by line) within each line by start, longer events first; ties stay in file order."""
@@ -36,95 +34,71 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
     return order.size, order.size
 
 
-@compiled
-def _around(until: Array, depth: Int, end: Int) -> Int:
-    """How many of the first `depth` open events, each within those before it, enclose one that ends at `end`."""
-    while depth > 0 and until[depth - 1] < end:
-        depth -= 1
-    return depth
-
-
-def _open_events(size: int) -> _Arrays:
-    """(positions in `order`, ends) of the events that are open while a loop goes through `order`, a stack."""
-    return np.empty(size, np.int32), np.empty(size, np.int64)
-
-
-def parents_in_time(line: Array, start: Array, duration: Array, order: Array, parent: Array) -> None:
-    """Set `parent` of each row of `order` to the innermost event that encloses it on its line, −1 for none.
+def enclosing(line: Array, start: Array, duration: Array, order: Array) -> Array:
+    """The position in `order` of the innermost event that encloses each of its rows on its line, −1 for none.
 
     `order` is sorted as by `order_by_start`. Events that overlap only in part do not enclose each other.
     """
-    _find_parents(line, start, duration, order, _open_events(len(order)), parent)
-
-
-@compiled
-def _find_parents(
-    line: Array, start: Array, duration: Array, order: Array, open_events: _Arrays, parent: Array
-) -> None:
-    stack, until = open_events
-    depth, here = 0, -1
-    for i in range(order.size):
-        row = order[i]
-        end = start[row] + duration[row]
-        depth = _around(until, depth, end) if line[row] == here else 0
-        parent[row] = order[stack[depth - 1]] if depth > 0 else -1
-        stack[depth], until[depth], here = i, end, line[row]
-        depth += 1
-
-
-def are_within(line: Array, start: Array, duration: Array, order: Array, marked: Array) -> Array:
-    """Whether any `marked` event encloses each row of `order` (sorted as by `order_by_start`) on its line; `marked` has
-    a flag for each of them."""
-    out = np.zeros(len(order), np.bool_)
-    _find_within(line, start, duration, order, marked, _open_events(len(order)), out)
+    out = np.empty(len(order), np.int32)
+    _find_enclosing(line, start, duration, order, np.empty(len(order), np.int32), np.empty(len(order), np.int64), out)
     return out
 
 
 @compiled
-def _find_within(
-    line: Array, start: Array, duration: Array, order: Array, marked: Array, open_events: _Arrays, out: Array
+def _find_enclosing(
+    line: Array, start: Array, duration: Array, order: Array, stack: Array, until: Array, out: Array
 ) -> None:
-    stack, until = open_events
+    """`stack` has the positions of the events that are open, each within those before it, `until` their ends."""
     depth, here = 0, -1
     for i in range(order.size):
         row = order[i]
         end = start[row] + duration[row]
-        depth = _around(until, depth, end) if line[row] == here else 0
-        if depth > 0:
-            out[i] = out[stack[depth - 1]] or marked[stack[depth - 1]]
-        stack[depth], until[depth], here = i, end, line[row]
+        if line[row] != here:
+            depth, here = 0, line[row]
+        while depth > 0 and until[depth - 1] < end:
+            depth -= 1
+        out[i] = stack[depth - 1] if depth > 0 else -1
+        stack[depth], until[depth] = i, end
         depth += 1
 
 
-def self_times(line: Array, start: Array, duration: Array, order: Array) -> Array:
-    """Self time of each row of `order` (sorted as by `order_by_start`): its duration less the time covered by its
-    children.
+@compiled
+def are_within(around: Array, marked: Array) -> Array:
+    """Whether any `marked` event encloses each one, directly or not; `around` is the result of `enclosing`."""
+    out = np.zeros(around.size, np.bool_)
+    for i in range(around.size):
+        if around[i] >= 0:
+            out[i] = out[around[i]] or marked[around[i]]
+    return out
 
-    Time covered by several children counts once.
-    """
-    own, covered_until = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-    _subtract_children(line, start, duration, order, _open_events(len(order)), covered_until, own)
+
+def self_times(line: Array, start: Array, duration: Array, order: Array) -> Array:
+    """Self time of each row of `order` (sorted as by `order_by_start`), as `times_without_children`."""
+    return times_without_children(start, duration, order, enclosing(line, start, duration, order))
+
+
+def times_without_children(start: Array, duration: Array, order: Array, around: Array) -> Array:
+    """The duration of each row of `order`, which is sorted by start, less what the events within it cover, of which
+    several count once. `around` is the position in `order` of the event that each is in, −1 for none."""
+    own = duration.take(order)
+    _subtract_children(start, duration, order, around, start.take(order), own)
     return own
 
 
 @compiled
 def _subtract_children(
-    line: Array, start: Array, duration: Array, order: Array, open_events: _Arrays, covered_until: Array, own: Array
+    start: Array, duration: Array, order: Array, around: Array, covered_until: Array, own: Array
 ) -> None:
-    """`covered_until` is the end of the last child of each open event."""
-    stack, until = open_events
-    depth, here = 0, -1
+    """`covered_until` is the end of the last child of each event, at first its start."""
     for i in range(order.size):
-        row = order[i]
-        end = start[row] + duration[row]
-        depth = _around(until, depth, end) if line[row] == here else 0
-        if depth > 0:
-            begin = max(start[row], covered_until[depth - 1])
+        above = around[i]
+        if above >= 0:
+            row, outer = order[i], order[above]
+            begin = max(start[row], covered_until[above])
+            end = min(start[row] + duration[row], start[outer] + duration[outer])
             if end > begin:
-                own[stack[depth - 1]] -= end - begin
-                covered_until[depth - 1] = end
-        own[i], stack[depth], until[depth], covered_until[depth], here = duration[row], i, end, start[row], line[row]
-        depth += 1
+                own[above] -= end - begin
+                covered_until[above] = end
 
 
 def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: Array) -> int:

@@ -19,7 +19,7 @@ from tfcompare.frames.planes import (
     profile_span_ps,
 )
 from tfcompare.frames.recorded import Recording, messages
-from tfcompare.hlo.proto_fields import fields
+from tfcompare.hlo.proto_fields import integer_fields
 from tfcompare.schema.runs import ABSENT, WHOLE
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
@@ -116,14 +116,11 @@ def _readable(name: str, version: str) -> str:
 
 def _profiler_options(message: object) -> Named:
     """The levels of the tracers; none if the profile does not have them, or they are damaged."""
-    levels = dict.fromkeys(_TRACERS, 0)
-    if not isinstance(message, bytes | memoryview):
+    if not isinstance(message, bytes):
         return ()
     with suppress(NotAProfile):
-        for number, content in fields(memoryview(message)):
-            if number in levels and isinstance(content, int):
-                levels[number] = content
-        return tuple((name, str(levels[number])) for number, name in _TRACERS.items())
+        levels = integer_fields(memoryview(message))
+        return tuple((name, str(levels.get(number, 0))) for number, name in _TRACERS.items())
     return ()
 
 

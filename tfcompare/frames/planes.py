@@ -35,6 +35,13 @@ def host_plane(space: XSpace) -> Plane | None:
     return next((p for p in space.planes if p.name == HOST_PLANE), None)
 
 
+def are_on_host(space: XSpace, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether each of these events is on the plane of host threads."""
+    host = host_plane(space)
+    own = host.events if host is not None else slice(0, 0)
+    return (rows >= own.start) & (rows < own.stop)
+
+
 def device_planes(space: XSpace) -> list[Plane]:
     """The TPU planes if there are any, else the GPU planes, else those of other devices, in file order.
 

@@ -15,7 +15,7 @@ from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.frames.ops.copies import copy_kinds
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.planes import HOST_PLANE, chip_parts, device_kind, device_planes, device_rows, host_plane
+from tfcompare.frames.planes import HOST_PLANE, are_on_host, chip_parts, device_kind, device_planes, device_rows
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import runs as schema
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -127,11 +127,8 @@ def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> tuple[Int64, bo
     That happens where a device's buffer is full, or if the profiler stops while the host is far ahead of the device.
     Launches are the events of the host whose names are among those that have work on a device.
     """
-    host = host_plane(space)
-    if host is None:
-        return np.zeros(0, np.int64), False
     rows, ids = space.numbers(_ID_OF_LAUNCH[kind])
-    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
+    on_host = are_on_host(space, rows)
     firsts, code = combinations(ids)
     calls, is_known = rows[on_host].astype(np.int64), any_of(code, ~on_host, len(firsts))[code[on_host]]
     if not is_known.any() or is_known.all():

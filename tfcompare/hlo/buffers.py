@@ -201,13 +201,12 @@ def _logical_buffers(assignment: memoryview, program: Program) -> dict[int, _Log
     out: dict[int, _Logical] = {}
     for message in messages(assignment, _LOGICAL_BUFFERS):
         values = integer_fields(message)
-        defined = next(messages(message, _DEFINED_AT), None)
-        number = integer_fields(defined).get(_INSTRUCTION) if defined is not None else -1
-        if defined is not None and number is None:  # older programs give the instruction's name
+        defined = next(messages(message, _DEFINED_AT), memoryview(b""))
+        number = integer_fields(defined).get(_INSTRUCTION)
+        if number is None:  # older programs give the instruction's name
             named = next(messages(defined, _INSTRUCTION_NAME), None)
-            number = program.numbers_by_name.get(text_of(named)) if named is not None else None
-        output = tuple(integers(defined, _SHAPE_INDEX, 64)) if defined is not None else ()
-        number = -1 if number is None else number
+            number = program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
+        output = tuple(integers(defined, _SHAPE_INDEX, 64))
         out[values.get(_ID, 0)] = _Logical(_size(values), values.get(_COLOR, 0), number, output)
         if len(out) > _MOST_BUFFERS:
             raise NotAProfile(None, 0, f"an HLO module of at most {_MOST_BUFFERS:,} buffers", "more")

@@ -65,14 +65,10 @@ class Lists:
         place = np.arange(len(owner)) - (np.cumsum(size) - size)[owner]
         return owner, place, self.items[begin[owner] + place]
 
-
-def last_rows(keys: Int64, wanted: Int64) -> Int64:
-    """The last row of `keys` with each wanted number, −1 for none."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys, kind="stable")
-    row = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
-    return np.where(keys[row] == wanted, row, -1)
+    def known(self, rows: Int64) -> tuple[Int64, Int64]:
+        """(position in `rows`, number) of the numbers of each of these rows but −1, in order."""
+        owner, _, numbers = self.flat(rows)
+        return owner[numbers >= 0], numbers[numbers >= 0]
 
 
 def messages_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:

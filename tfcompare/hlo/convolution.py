@@ -29,12 +29,11 @@ _LARGEST_WINDOW, _LARGEST = 1 << 16, 1 << 30
 
 
 class WindowDimension(NamedTuple):
-    """One dimension of a window; paddings may be negative."""
+    """One dimension of a window; the padding may be negative."""
 
     size: int
     stride: int
     padding_low: int
-    padding_high: int
     dilation: int
     base_dilation: int
 
@@ -59,8 +58,8 @@ def window_of(window: memoryview | None) -> tuple[WindowDimension, ...]:
     found = []
     for message in islice(messages(window, _DIMENSIONS), _MOST_DIMENSIONS + 1):
         numbers = integer_fields(message)
-        size, stride, low, high, dilation, base = (signed(numbers.get(number, 0)) for number in range(1, 7))
-        found.append(WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1)))
+        size, stride, low, _, dilation, base = (signed(numbers.get(number, 0)) for number in range(1, 7))
+        found.append(WindowDimension(size, max(stride, 1), low, max(dilation, 1), max(base, 1)))
     return tuple(found) if len(found) <= _MOST_DIMENSIONS else ()
 
 

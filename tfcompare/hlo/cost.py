@@ -9,13 +9,13 @@ from math import prod
 
 import numpy as np
 
-from tfcompare.hlo.contents import last_rows
 from tfcompare.hlo.convolution import BATCH_GROUPS, DIMENSION_NUMBERS, WINDOW, Convolution, products, window_of
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace, is_product
 from tfcompare.hlo.program import PARAMETER_NUMBER, Program
 from tfcompare.hlo.proto_fields import integers
 from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array
 from tfcompare.schema.arrays import Bools, Floats, Int64, Strings
+from tfcompare.xspace.lookup import last_rows
 from tfcompare.xspace.texts import text_of
 
 _DOT_DIMENSION_NUMBERS, _LEFT_CONTRACTING = 30, 1
@@ -122,8 +122,7 @@ def _with_called(program: Program, rows: Int64) -> tuple[Int64, Bools]:
     for _ in range(_DEEPEST_CALL):
         is_reached[new] = True
         callers = new[program.has_opcode(new, lambda opcode: opcode == "fusion" or opcode in _APPLIED)]
-        called = np.unique(program.called.flat(callers)[2])
-        called = called[called >= 0]
+        called = np.unique(program.called.known(callers)[1])
         called = called[~is_whole[called]]
         if not len(called):
             break
@@ -171,8 +170,7 @@ def _applications(program: Program, rows: Int64) -> Floats:
 
 def _inputs(program: Program, rows: Int64) -> tuple[Int64, Floats]:
     """(how many operands of each instruction are arrays; elements of the first, second and last one, 0 for none)."""
-    owner, _, operand = program.operands.flat(rows)
-    owner, operand = owner[operand >= 0], operand[operand >= 0]
+    owner, operand = program.operands.known(rows)
     elements = program.of_shapes(
         operand, lambda shape: float(shape.arrays[0].elements) if shape.arrays else -1.0, np.float64
     )

@@ -61,14 +61,17 @@ def custom_call_flops(
 
 def _config(content: memoryview | None, name: str) -> Mapping[str, Any]:
     """That part of the call's configuration, empty if there is none."""
-    if content is None or len(content) > _LONGEST_CONFIG:
-        return {}
+    part = parsed_config(content).get(name) if content is not None and len(content) <= _LONGEST_CONFIG else None
+    return part if isinstance(part, dict) else {}
+
+
+def parsed_config(content: memoryview) -> Mapping[str, Any]:
+    """The configuration of a call of a library, which is JSON; empty if it is damaged."""
     try:
         found = json.loads(content.tobytes())
     except (ValueError, RecursionError):
         return {}
-    part = found.get(name) if isinstance(found, dict) else None
-    return part if isinstance(part, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _of_attention(config: Mapping[str, Any], inputs: list[Array]) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfcompare.hlo.contents import Lists
 from tfcompare.hlo.convolution import DIMENSION_NUMBERS, dimension_labels
-from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET
+from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, parsed_config
 from tfcompare.hlo.names import plain_instruction
 from tfcompare.hlo.program import ALIASES, DONORS, PARAMETER_NUMBER, Program
 from tfcompare.hlo.proto_fields import Content, fields, messages, unpacked
@@ -197,14 +197,9 @@ def computed_config(target: str, config: memoryview | None) -> bytes:
         return b""
     if not target.startswith(_AUTOTUNED):
         return config.tobytes()
-    try:
-        found = json.loads(config.tobytes())
-    except (ValueError, RecursionError):
-        return b""
-    parts = found.items() if isinstance(found, dict) else ()
     computed = {
         name: {key: value for key, value in part.items() if key not in _CHOSEN}
-        for name, part in parts
+        for name, part in parsed_config(config).items()
         if name.endswith(_PART) and isinstance(part, dict)
     }
     return json.dumps(computed, sort_keys=True).encode() if computed else b""

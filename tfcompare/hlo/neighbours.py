@@ -25,15 +25,14 @@ def operand_texts(program: Program, rows: Int64) -> list[str]:
 
     Behind bitcasts, tuples and their elements, those from which they come. Raises `NotAProfile` for damage.
     """
-    user, _, used = program.operands.flat(program.every)
-    operands = Lists.grouped(user[used >= 0], used[used >= 0], len(program))
+    operands = Lists.grouped(*program.operands.known(program.every), len(program))
     return _lines(program, _reachable(program, rows, operands), signatures)
 
 
 def user_texts(program: Program, rows: Int64) -> list[str]:
     """The instructions that use the value of each one, as `operand_texts`. Raises `NotAProfile` for damage."""
-    user, _, used = program.operands.flat(program.every)
-    pairs = np.unique(used[used >= 0] * len(program) + user[used >= 0])
+    user, used = program.operands.known(program.every)
+    pairs = np.unique(used * len(program) + user)
     users = Lists.grouped(*np.divmod(pairs, max(1, len(program))), len(program))
     return _lines(program, _reachable(program, rows, users), signatures)
 
@@ -44,8 +43,7 @@ def fused_texts(program: Program, rows: Int64) -> list[str]:
     Raises `NotAProfile` for damage.
     """
     fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
-    owner, _, called = program.called.flat(rows[fusions])
-    owner, called = owner[called >= 0], called[called >= 0]
+    owner, called = program.called.known(rows[fusions])
     inner = Lists(program.first, program.every)
     parts: list[list[int]] = [[] for _ in rows]
     for fusion, computation in zip(fusions[owner].tolist(), called.tolist(), strict=True):
@@ -60,8 +58,7 @@ def source_ops(program: Program, rows: Int64) -> list[str]:
     Empty where unknown. Raises `NotAProfile` for damage.
     """
     fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
-    owner, _, called = program.called.flat(rows[fusions])
-    owner, called = owner[called >= 0], called[called >= 0]
+    owner, called = program.called.known(rows[fusions])
     inside, _, parts = Lists(program.first, program.every).flat(called)
     owners = np.concatenate([np.arange(len(rows)), fusions[owner[inside]]])
     every = np.concatenate([rows, parts])

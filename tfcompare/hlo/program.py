@@ -180,8 +180,7 @@ class Program:
 
     def types(self, rows: Int64) -> Int64:
         """The element types that each instruction produces and uses, as bit masks. Raises `NotAProfile` for damage."""
-        owner, _, operand = self.operands.flat(rows)
-        owner, operand = owner[operand >= 0], operand[operand >= 0]
+        owner, operand = self.operands.known(rows)
         every = self.of_shapes(np.concatenate([rows, operand]), lambda shape: shape.types, np.int64)
         out = every[: len(rows)]
         np.bitwise_or.at(out, owner, every[len(rows) :])
@@ -219,8 +218,7 @@ class Program:
         last one in it that does. None in it does: itself."""
         out = rows.copy()
         nameless = np.flatnonzero(self.has_opcode(rows, "fusion".__eq__) & ~self._has_op_name(rows))
-        owner, _, called = self.called.flat(rows[nameless])
-        owner, called = owner[called >= 0], called[called >= 0]
+        owner, called = self.called.known(rows[nameless])
         inner = self.instructions_of(np.unique(called))
         inner = inner[self._has_op_name(inner)]
         last = np.full(len(self.ids), -1, np.int64)
@@ -250,19 +248,13 @@ class Program:
         Of more than `MOST_FRAMES` calls the outer ones are left out, for which `…` stands.
         """
         frames = self._frames_of(rows)
-        if not frames.any():
-            return [""] * len(rows)
         texts = {frame: self._frames.stack(frame) for frame in np.unique(frames).tolist()}
         return [texts[frame] for frame in frames.tolist()]
 
     def _frames_of(self, rows: Int64) -> Int64:
         """The position of each instruction's stack frame in `_frames`, 0 for none."""
         frames = self._integers(self._metadata[rows], _STACK_FRAME)[:, 0]
-        return counted(frames, self.programs(rows), self._counts_of_frames)
-
-    @cached_property
-    def _counts_of_frames(self) -> Int64:
-        return messages_in(self._buffer, self._parts[:, STACK_FRAMES], _FRAMES)[0]
+        return counted(frames, self.programs(rows), self._frames.counts)
 
     @cached_property
     def _frames(self) -> Frames:
@@ -280,6 +272,7 @@ class Program:
             lines=np.append(0, line)[at],
             functions=functions[np.append(0, counted(function, of_location, counts[1]))[at]],
             parents=np.append(0, counted(parent, of_frame, counts[3])),
+            counts=counts[3],
         )
 
     @cached_property

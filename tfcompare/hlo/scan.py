@@ -36,30 +36,22 @@ def field_rows(buffer: Array, pos: Int, most: Int) -> tuple[Array, Int, Int]:
 
 @compiled
 def messages_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Array, Array, Int, Int]:
-    """(how many messages each of `places` has in the field `wanted`, the places of these, error code, its byte).
-
-    The places are left out if there are more than `most`.
-    """
-    counts, total = np.zeros(len(places), np.int64), np.int64(0)
+    """(how many messages each of `places` has in the field `wanted`, the places of the first `most`, error code, its
+    byte)."""
+    counts, row = np.zeros(len(places), np.int64), np.int64(0)
+    found = np.empty((min(places[:, 1].sum() // 2, most), 2), np.int64)  # at least two bytes each
     error, at = np.int64(OK), np.int64(0)
     for i in range(len(places)):
         pos, end = places[i, 0], places[i, 0] + places[i, 1]
         while pos < end and error == OK:
             at = pos
             number, wire, content, begin, pos, error = field(buffer, pos, end)
-            if wire == _BYTES and number == wanted:
+            if wire == _BYTES and number == wanted and error == OK:
                 counts[i] += 1
-                total += 1
-    found = np.empty((total if error == OK and total <= most else 0, 2), np.int64)
-    row = 0
-    for i in range(len(places) if len(found) else 0):
-        pos, end = places[i, 0], places[i, 0] + places[i, 1]
-        while pos < end:
-            number, wire, content, begin, pos, error = field(buffer, pos, end)
-            if wire == _BYTES and number == wanted:
-                found[row, 0], found[row, 1] = begin, content
-                row += 1
-    return counts, found, error, at
+                if row < len(found):
+                    found[row, 0], found[row, 1] = begin, content
+                    row += 1
+    return counts, found[:row].copy(), error, at
 
 
 @compiled
@@ -85,39 +77,34 @@ def fields_of(buffer: Array, places: Array, wanted: Array) -> tuple[Array, Int, 
 
 @compiled
 def numbers_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Array, Array, Int, Int]:
-    """(how many integers each of `places` has in the repeated field `wanted`, packed or not; the integers; error code,
-    its byte). The integers are left out if there are more than `most`."""
-    counts, total = np.zeros(len(places), np.int64), np.int64(0)
+    """(how many integers each of `places` has in the repeated field `wanted`, packed or not; the first `most` of all;
+    error code, its byte)."""
+    counts, row = np.zeros(len(places), np.int64), np.int64(0)
+    found = np.empty(min(places[:, 1].sum(), most), np.int64)  # at least a byte each
     error, at = np.int64(OK), np.int64(0)
     for i in range(len(places)):
         pos, end = places[i, 0], places[i, 0] + places[i, 1]
         while pos < end and error == OK:
             at = pos
             number, wire, content, begin, pos, error = field(buffer, pos, end)
-            if number == wanted and wire == _VARINT:
+            if number != wanted or error != OK:
+                continue
+            if wire == _VARINT:
                 counts[i] += 1
-            elif number == wanted and wire == _BYTES and error == OK:
-                for byte in range(begin, begin + content):
-                    counts[i] += buffer[byte] < 128
-                if content and buffer[begin + content - 1] >= 128:
-                    error = np.int64(PAST_END)
-        total += counts[i]
-    found = np.empty(total if error == OK and total <= most else 0, np.int64)
-    row = 0
-    for i in range(len(places) if len(found) else 0):
-        pos, end = places[i, 0], places[i, 0] + places[i, 1]
-        while pos < end:
-            number, wire, content, begin, pos, error = field(buffer, pos, end)
-            if number == wanted and wire == _VARINT:
-                found[row] = content
-                row += 1
-            elif number == wanted and wire == _BYTES:
+                if row < len(found):
+                    found[row] = content
+                    row += 1
+            elif wire == _BYTES:
                 value, shift = np.int64(0), 0
                 for byte in range(begin, begin + content):
                     value |= np.int64(buffer[byte] & 127) << min(shift, 63)
                     shift += 7
                     if buffer[byte] < 128:
-                        found[row] = value
-                        row += 1
+                        counts[i] += 1
+                        if row < len(found):
+                            found[row] = value
+                            row += 1
                         value, shift = np.int64(0), 0
-    return counts, found, error, at
+                if shift:
+                    error = np.int64(PAST_END)
+    return counts, found[:row].copy(), error, at

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _PARTS = (
-    r"^%?\S+ = \(?(?P<result>[a-z]\w*\[[0-9,]*\]).*? (?P<opcode>[a-z][a-z0-9\-]*)\((?P<operands>.*?)\)"
+    r"^%?\S+ = \(?(?P<result>[a-z]\w*\[[0-9,]*\]).*? [a-z][a-z0-9\-]*\((?P<operands>.*?)\)"
     r"(?:, [a-z_]+=(?P<attributes>.*))?$"
 )
 """Of an instruction as XLA writes it; a result that is a tuple stands for its first array, since the further ones are
@@ -20,14 +20,14 @@ _BACKWARD = "$convBackward"
 
 
 def arrays_of(expressions: pa.Array) -> pa.Table:
-    """For each text of an instruction: `result`, the shape of its first result such as `f32[8,128]`, its `opcode`, its
+    """For each text of an instruction: `result`, the shape of its first result such as `f32[8,128]`, its
     `operands`, the shapes of those that it lists, each followed by `;`, and `labels` of the dimensions of a convolution
     such as `b01f_01io->b01f`. Null for a text that is none, and for `labels` of others; arrays of tuples are listed one
     by one."""
     parts = pc.extract_regex(expressions, _PARTS)
-    result, opcode, listed = (pc.struct_field(parts, name) for name in ("result", "opcode", "operands"))
+    result, listed = (pc.struct_field(parts, name) for name in ("result", "operands"))
     listed = pc.replace_substring_regex(listed, _UP_TO_ARRAY, r"\1;")
     operands = pc.replace_substring_regex(listed, _AFTER_LAST_ARRAY, r"\1")
     labels = pc.struct_field(pc.extract_regex(expressions, _LABELS), "labels")
     labels = pc.if_else(pc.match_substring(expressions, _BACKWARD), None, labels)
-    return pa.table({"result": result, "opcode": opcode, "operands": operands, "labels": labels})
+    return pa.table({"result": result, "operands": operands, "labels": labels})

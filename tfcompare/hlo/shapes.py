@@ -150,9 +150,6 @@ def _read(shape: memoryview) -> tuple[Array, ...]:
         waiting += reversed(parts)
         if not parts and kind != TUPLE:
             own_bits = bits if 0 < bits <= 128 else _PRIMITIVES.get(kind, ("", 0))[1]
-            out.append(Array(kind, _sizes(dimensions), own_bits))
+            sizes = unpacked(dimensions, _MOST_DIMENSIONS)
+            out.append(Array(kind, tuple(max(0, signed(size)) for size in sizes), own_bits))
     return tuple(out)
-
-
-def _sizes(dimensions: list[Content]) -> tuple[int, ...]:
-    return tuple(max(0, signed(size)) for size in unpacked(dimensions, _MOST_DIMENSIONS))

@@ -16,12 +16,13 @@ MOST_FRAMES = 32
 @dataclass(frozen=True, eq=False)
 class Frames:
     """Stack frames: the file, line and function of each, empty or 0 where unknown, and the frame that called it, 0 for
-    none. Frame 0 is unknown."""
+    none. Frame 0 is unknown. `counts` has the number of each program's frames."""
 
     files: Strings
     lines: Int64
     functions: Strings
     parents: Int64
+    counts: Int64
 
     def stack(self, frame: int) -> str:
         """The lines of `Program.stacks` for that frame."""

@@ -377,16 +377,11 @@ def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[I
                 name, name_length = start, content
             elif number == 3:
                 lines += 1
-            elif number == 4:  # np.int64: with a plain constant, numba would compile a version for its value
-                entries = tables.event_metadata
-                error, at = _metadata(
-                    buffer, start, following, row, np.int64(EVENT_METADATA), counts, entries, other_stats
-                )
-            elif number == 5:
-                entries = tables.stat_metadata
-                error, at = _metadata(
-                    buffer, start, following, row, np.int64(STAT_METADATA), counts, entries, other_stats
-                )
+            elif number == 4 or number == 5:
+                table, entries = EVENT_METADATA, tables.event_metadata
+                if number == 5:
+                    table, entries = STAT_METADATA, tables.stat_metadata
+                error, at = _metadata(buffer, start, following, row, table, counts, entries, other_stats)
             elif number == 6:
                 error, at = _other_stat(buffer, start, following, np.int64(-1), row, counts, other_stats)
         if error != OK:

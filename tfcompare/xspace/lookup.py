@@ -114,9 +114,10 @@ def numbered(values: pa.Array) -> tuple[Array, Array]:
     return code.astype(np.int64), rows
 
 
-def rows_of_ids(ids: Array, rows: Array, wanted: Array, missing: int) -> Array:
-    """The row of each id in `wanted`, `missing` for none; `ids` are sorted, and have these `rows`."""
-    if not len(ids):
-        return np.full(len(wanted), missing)
-    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return np.where(ids[at] == wanted, rows[at], missing)
+def last_rows(keys: Array, wanted: Array) -> Array:
+    """The last row of `keys` with each wanted number, −1 for none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    row = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
+    return np.where(keys[row] == wanted, row, -1)

@@ -6,8 +6,10 @@ import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from io import BufferedReader
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,12 +139,9 @@ def _allocate(room: Int64) -> Tables:
         length=np.zeros(stats, np.int32),
     )
     small = [np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()]
-    rows = [_rows(int(room[table])) for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    slots = [4 * int(room[table]) + 64 for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    rows = [Rows(np.empty(size, np.int64), np.empty(size, np.int32)) for size in slots]
     return Tables._make([np.zeros(decoding.MISSING + 1, np.int64), *small, of_events, of_stats, *rows])
-
-
-def _rows(entries: int) -> Rows:
-    return Rows(np.empty(4 * entries + 64, np.int64), np.empty(4 * entries + 64, np.int32))
 
 
 def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int, again: int) -> NotAProfile:
@@ -213,30 +212,21 @@ class _Builder:
             hostnames=self._space_texts(4),
         )
 
-    def _text(self, start: int, length: int) -> str:
-        return decode(self.buffer, start, length)
-
     def _texts(self, rows: Int64, column: int) -> Strings:
         """The text of each row, followed by an empty one for missing ids."""
         out = np.full(len(rows) + 1, "", np.object_)
         named = np.flatnonzero(rows[:, column + 1])
-        out[named] = [self._text(start, length) for start, length in rows[named, column : column + 2].tolist()]
+        out[named] = [decode(self.buffer, start, length) for start, length in rows[named, column : column + 2].tolist()]
         return out
 
     def _space_texts(self, field_number: int) -> tuple[str, ...]:
         texts = self.texts.tolist()
-        return tuple(self._text(start, length) for number, start, length in texts if number == field_number)
+        return tuple(decode(self.buffer, start, length) for number, start, length in texts if number == field_number)
 
     def _lines(self) -> Lines:
-        names = self.lines[:, decoding.LINE_NAME : decoding.LINE_NAME + 2].tolist()
-        return Lines(
-            plane=self.lines[:, decoding.LINE_PLANE].copy(),
-            id=self.lines[:, decoding.LINE_ID].copy(),
-            name=[self._text(start, length) for start, length in names],
-            timestamp_ns=self.lines[:, decoding.LINE_TIMESTAMP_NS].copy(),
-            first_event=self.lines[:, decoding.LINE_FIRST_EVENT].copy(),
-            event_count=self.lines[:, decoding.LINE_EVENT_COUNT].copy(),
-        )
+        plane, identity, start, length, timestamp_ns, first_event, event_count = self.lines.T.copy()
+        names = list(map(partial(decode, self.buffer), start.tolist(), length.tolist()))
+        return Lines(plane, identity, names, timestamp_ns, first_event, event_count)
 
     def _events(self) -> Events:
         """The events with corrected times: one with an impossible time starts with its line and has no duration."""
@@ -251,25 +241,22 @@ class _Builder:
 
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
-        table = self.other_stats
-        stat_range = lookup.ranges(table[:, decoding.STAT_PLANE], len(self.planes))
-        rows = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_ID].copy(), stat_range)
-        refs = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_VALUE].copy(), stat_range)
-        value = np.where(table[:, decoding.STAT_KIND] == decoding.REF, refs, table[:, decoding.STAT_VALUE])
+        owner, plane, name, kind, value, length = self.other_stats.T
+        stat_range = lookup.ranges(plane, len(self.planes))
+        names, refs = (_rows_of_ids(self.stat_metadata, ids, stat_range) for ids in (name, value))
         every = Stats(
-            owner=table[:, decoding.STAT_OWNER].astype(np.int32),
-            name=code_of_row[rows],
-            kind=table[:, decoding.STAT_KIND].astype(np.uint8),
-            value=value,
-            length=table[:, decoding.STAT_LENGTH].astype(np.int32),
+            owner=owner.astype(np.int32),
+            name=code_of_row[names],
+            kind=kind.astype(np.uint8),
+            value=np.where(kind == decoding.REF, refs, value),
+            length=length.astype(np.int32),
         )
-        of_planes = np.flatnonzero(every.owner < 0)
+        of_planes = np.flatnonzero(owner < 0)
         bounds = np.searchsorted(of_planes, stat_range).tolist()
         by_plane = {
-            plane: _pick(every, of_planes[bounds[plane] : bounds[plane + 1]])
-            for plane in np.unique(table[of_planes, decoding.STAT_PLANE]).tolist()
+            own: every.take(of_planes[bounds[own] : bounds[own + 1]]) for own in np.unique(plane[of_planes]).tolist()
         }
-        return by_plane, _pick(every, np.flatnonzero(every.owner >= 0))
+        return by_plane, every.take(np.flatnonzero(owner >= 0))
 
     def _planes(
         self, line_range: Int64, event_range: Int64, stats: dict[int, Stats], names: list[str], labels: Strings
@@ -278,23 +265,15 @@ class _Builder:
         for plane, own in stats.items():
             for code, kind, value, length in zip(own.name, own.kind, own.value, own.length, strict=True):
                 found[plane][names[code]] = self._value(int(kind), int(value), int(length), labels)
+        lines, events = (list(pairwise(bounds.tolist())) for bounds in (line_range, event_range))
         return tuple(
-            Plane(
-                index=i,
-                id=identity,
-                name=self._text(start, length),
-                first_line=int(line_range[i]),
-                line_count=int(line_range[i + 1] - line_range[i]),
-                first_event=int(event_range[i]),
-                event_count=int(event_range[i + 1] - event_range[i]),
-                stats=found.get(i, {}),
-            )
-            for i, (identity, start, length) in enumerate(self.planes.tolist())
+            Plane(i, identity, decode(self.buffer, *name), range(*lines[i]), slice(*events[i]), found.get(i, {}))
+            for i, (identity, *name) in enumerate(self.planes.tolist())
         )
 
     def _value(self, kind: int, value: int, length: int, labels: Strings) -> StatValue:
         if kind == decoding.STR:
-            return self._text(value, length)
+            return decode(self.buffer, value, length)
         if kind == decoding.BYTES:
             return self.buffer[value : value + length].tobytes()
         if kind == decoding.REF:
@@ -310,12 +289,9 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
     out = np.full(len(wanted), len(metadata), np.int32)
     bounds = lookup.ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
     for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
-        ids = metadata[bounds[plane] : bounds[plane + 1], decoding.META_ID]
-        order = np.argsort(ids, kind="stable")
-        ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
-        last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
-        own = slice(ranges[plane], ranges[plane + 1])
-        out[own] = lookup.rows_of_ids(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata))
+        own, first = slice(ranges[plane], ranges[plane + 1]), bounds[plane]
+        rows = lookup.last_rows(metadata[first : bounds[plane + 1], decoding.META_ID], wanted[own])
+        out[own] = np.where(rows < 0, len(metadata), rows + first)
     return out
 
 
@@ -349,10 +325,6 @@ def _line_starts_ps(lines: Int64) -> tuple[Int64, Bools]:
     is_odd = np.array([abs(t - typical) > farthest for t in timestamps], np.bool_)
     since = [0 if odd else t - origin for t, odd in zip(timestamps, is_odd.tolist(), strict=True)]
     return np.array(since, np.int64) * PS_PER_NS, is_odd
-
-
-def _pick(stats: Stats, rows: np.ndarray) -> Stats:
-    return Stats(stats.owner[rows], stats.name[rows], stats.kind[rows], stats.value[rows], stats.length[rows])
 
 
 def needs_compilation() -> bool:

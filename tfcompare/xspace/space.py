@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -32,27 +32,19 @@ MOST_PS = 1 << 62
 
 @dataclass(frozen=True)
 class Plane:
-    """One plane: a host, a device, or a container for metadata. `first_line`/`line_count` and
-    `first_event`/`event_count` are the ranges of its rows in the line and event columns."""
+    """One plane: a host, a device, or a container for metadata, and the rows of its lines and events."""
 
     index: int
     id: int
     name: str
-    first_line: int
-    line_count: int
-    first_event: int
-    event_count: int
+    lines: range
+    events: slice
     stats: dict[str, StatValue] = field(repr=False)
 
     @property
-    def lines(self) -> range:
-        """The rows of the plane's lines."""
-        return range(self.first_line, self.first_line + self.line_count)
-
-    @property
-    def events(self) -> slice:
-        """The rows of the plane's events."""
-        return slice(self.first_event, self.first_event + self.event_count)
+    def event_count(self) -> int:
+        """The number of the plane's events."""
+        return int(self.events.stop - self.events.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,20 +87,29 @@ class Stats:
     value: Int64
     length: Int32
 
+    def take(self, rows: Int64 | Bools) -> Stats:
+        """The stats in these rows."""
+        return Stats(*(getattr(self, column.name)[rows] for column in fields(self)))
+
 
 @dataclass(frozen=True, eq=False)
 class StringStat:
-    """A stat's text on some rows: `labels[codes[i]]` is the text of row `owners[i]`. Labels are distinct."""
+    """A stat's text on some of `size` rows: `labels[codes[i]]` is that of row `owners[i]`. Labels are distinct."""
 
     owners: Int32
     codes: Int32
     labels: list[str]
+    size: int
 
-    def spread(self, rows: int) -> Int32:
-        """A code for each of `rows` rows, −1 if the stat is missing; the last one if there are several."""
-        out = np.full(rows, -1, np.int32)
+    def spread(self) -> Int32:
+        """A code for each row, −1 if the stat is missing; the last one if there are several."""
+        out = np.full(self.size, -1, np.int32)
         out[self.owners] = self.codes
         return out
+
+    def texts(self, rows: Int32 | Int64) -> Strings:
+        """The text of each of these rows, empty if the stat is missing."""
+        return np.array([*self.labels, ""], np.object_)[self.spread()[rows]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +137,16 @@ class XSpace:
         before = np.append(0, np.cumsum(chosen))
         first, count = self.lines.first_event, self.lines.event_count
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
-        places = [(plane, *before[[plane.events.start, plane.events.stop]].tolist()) for plane in self.planes]
-        events, stats = self.events, self.event_stats
+        rows = [slice(*before[[plane.events.start, plane.events.stop]].tolist()) for plane in self.planes]
+        stats = self.event_stats.take(chosen[self.event_stats.owner])
         columns = ("line", "metadata", "start_ps", "duration_ps", "occurrences")
-        of_events = {name: getattr(events, name)[chosen] for name in columns}
-        has_owner = chosen[stats.owner]
-        of_stats = {name: getattr(stats, name)[has_owner] for name in ("name", "kind", "value", "length")}
+        of_events = {name: getattr(self.events, name)[chosen] for name in columns}
         return replace(
             self,
-            planes=tuple(replace(plane, first_event=at, event_count=end - at) for plane, at, end in places),
+            planes=tuple(replace(plane, events=own) for plane, own in zip(self.planes, rows, strict=True)),
             lines=lines,
-            events=replace(events, **of_events),
-            event_stats=replace(stats, owner=before[stats.owner[has_owner]].astype(np.int32), **of_stats),
+            events=replace(self.events, **of_events),
+            event_stats=replace(stats, owner=before[stats.owner].astype(np.int32)),
         )
 
     def text(self, start: int, length: int) -> str:
@@ -182,15 +181,18 @@ class XSpace:
 
     def strings(self, name: str) -> StringStat:
         """The text stat `name` of the events that have it."""
-        return self._strings(self.event_stats, name)
+        return self._strings(self.event_stats, name, len(self.events))
 
     def metadata_strings(self, name: str) -> StringStat:
         """The text stat `name` of the event metadata entries that have it."""
-        return self._strings(self.metadata_stats, name)
+        return self._strings(self.metadata_stats, name, len(self.metadata_names))
 
-    def metadata_numbers(self, name: str) -> tuple[Int64, Int64]:
-        """(event metadata rows, values) of the integer stat `name`."""
-        return _numbers(self.metadata_stats, self._rows(self.metadata_stats, name))
+    def metadata_numbers(self, name: str) -> tuple[Int64, Bools]:
+        """(the integer stat `name` of each event metadata entry, 0 without one; which entries have it)."""
+        rows, values = _numbers(self.metadata_stats, self._rows(self.metadata_stats, name))
+        out, is_known = np.zeros(len(self.metadata_names), np.int64), np.zeros(len(self.metadata_names), np.bool_)
+        out[rows], is_known[rows] = values, True
+        return out, is_known
 
     def metadata_places(self, name: str) -> dict[int, tuple[int, int]]:
         """Where in the buffer the bytes stat `name` begins, and its length, by event metadata row."""
@@ -270,7 +272,7 @@ class XSpace:
             lookup.last_of_each(of_name, stats.owner, stats.kind, rows.astype(np.int32, copy=False), kinds, out)
         return out
 
-    def _strings(self, stats: Stats, name: str) -> StringStat:
+    def _strings(self, stats: Stats, name: str, size: int) -> StringStat:
         rows = self._rows(stats, name)
         kinds = stats.kind.take(rows)
         labels: dict[str, int] = {}
@@ -290,7 +292,7 @@ class XSpace:
             code_of_ref[used] = _code_of_each(labels, self.stat_labels[used])
             codes[refs] = code_of_ref.take(values)
         known = (codes >= 0).nonzero()[0]
-        return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels))
+        return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels), size)
 
 
 def once_per_space(find: Callable[[XSpace], T]) -> Callable[[XSpace], T]:

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tfcompare.frames.grouping import combinations
+from tfcompare.frames.grouping import combinations, largest, smallest
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.hlo.schedule import Candidates, Rows, alternatives, is_container, schedule_of
 from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL
@@ -89,8 +89,10 @@ class Instructions:
 def instructions_of(space: XSpace) -> Instructions:
     """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
     recorded, programs = space.strings(HLO_OP), programs_of(space)
-    if device_kind(space) == "GPU" and _may_have_buffers(space, recorded.labels):
-        rows, codes = device_rows(space), recorded.spread(len(space.events))
+    if device_kind(space) == "GPU" and (
+        _GRAPH in space.stat_names or any(instruction_name(name).startswith(_UNNAMED) for name in recorded.labels)
+    ):
+        rows, codes = device_rows(space), recorded.spread()
         program = space.number_of(_PROGRAM_ID, rows, _NO_PROGRAM)
         is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
         if is_inside.any():
@@ -105,10 +107,6 @@ def _numbered(space: XSpace, programs: Programs, named: StringStat, program_ids:
     of_event = np.full(len(space.events), -1, np.int32)
     of_event[named.owners] = number
     return Instructions(of_event, program_ids[firsts], np.array(named.labels, object)[named.codes[firsts]], programs)
-
-
-def _may_have_buffers(space: XSpace, hlo_ops: list[str]) -> bool:
-    return _GRAPH in space.stat_names or any(instruction_name(name).startswith(_UNNAMED) for name in hlo_ops)
 
 
 def _with_buffers(
@@ -138,7 +136,7 @@ def _with_buffers(
     program_ids = np.zeros(len(space.events), np.int64)
     program_ids[owners] = space.number_of(_PROGRAM_ID, owners, 0)
     program_ids[rows] = program
-    ran = _numbered(space, programs, StringStat(owners, codes[owners], names), program_ids[owners])
+    ran = _numbered(space, programs, StringStat(owners, codes[owners], names, len(codes)), program_ids[owners])
     buffers = frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist())
     return replace(ran, buffers=buffers, in_buffers=np.sort(rows), unattributed=rows[~is_known])
 
@@ -219,9 +217,7 @@ def _of_nodes(space: XSpace, rows: Int32, instruction: Int64) -> Int64:
     at = np.flatnonzero(has_node)
     firsts, which = combinations(space.planes_of(rows[at]), node[at])
     found, is_known = instruction[at], instruction[at] >= 0
-    least, most = np.full(len(firsts), np.iinfo(np.int64).max), np.full(len(firsts), -1)
-    np.minimum.at(least, which[is_known], found[is_known])
-    np.maximum.at(most, which, found)
+    least, most = smallest(which[is_known], found[is_known], len(firsts)), largest(which, found, len(firsts))
     out = instruction.copy()
     out[at] = np.where(least == most, most, -1)[which]
     return out

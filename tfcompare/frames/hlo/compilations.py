@@ -13,7 +13,7 @@ import pyarrow as pa
 from tfcompare.errors import NotAProfile
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.hlo.programs import Programs, programs_of
-from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.nesting import enclosing, order_by_start
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.hlo.names import function_name
 from tfcompare.hlo.program import PARAMETER_NUMBER
@@ -126,18 +126,17 @@ def _enclosing(space: XSpace, rows: Int32, phases: Strings) -> tuple[Strings, Bo
     calls = _calls(space, np.unique(events.line[rows]))
     order = np.union1d(rows, np.array(list(calls), np.int32))
     order_by_start(events.line, events.start_ps, events.duration_ps, order)
-    parent = np.full(len(events), -1, np.int32)
-    parents_in_time(events.line, events.start_ps, events.duration_ps, order, parent)
+    around = enclosing(events.line, events.start_ps, events.duration_ps, order)
     phase_of = dict(zip(rows.tolist(), phases.tolist(), strict=True))
-    inside: dict[int, tuple[frozenset[str], str]] = {-1: (frozenset(), "")}
+    inside: list[tuple[frozenset[str], str]] = []
     found: dict[int, tuple[str, bool]] = {}
-    for row in order.tolist():
-        within, function = inside[int(parent[row])]
+    for row, outer in zip(order.tolist(), around.tolist(), strict=True):
+        within, function = inside[outer] if outer >= 0 else (frozenset(), "")
         phase = phase_of.get(row)
         if phase is not None:
             found[row] = function, phase not in within
             within |= {phase}
-        inside[row] = within, calls.get(row, function)
+        inside.append((within, calls.get(row, function)))
     of_rows = [found[row] for row in rows.tolist()]
     return np.array([function for function, _ in of_rows], object), np.array([is_first for _, is_first in of_rows])
 
@@ -175,7 +174,7 @@ def _modules(space: XSpace, rows: Int32) -> Strings:
     """The function of the module that each of these events names, empty where it names none."""
     entries = space.events.metadata[rows]
     named = space.strings(_MODULE_STAT)
-    code = named.spread(len(space.events))[rows]
+    code = named.spread()[rows]
     out = np.full(len(rows), "", object)
     for i, (entry, which) in enumerate(zip(entries.tolist(), code.tolist(), strict=True)):
         name = str(space.metadata_names[entry])

@@ -109,10 +109,8 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     own = {name: costs[name] for name, stats in _STATS.items() if any(len(space.numbers(stat)[0]) for stat in stats)}
-    return Instructions(table.take(order), _cells(place[instruction], of_events, own, steps))
+    return Instructions(table.take(order), _cells(np.argsort(order)[instruction], of_events, own, steps))
 
 
 def _cells(
@@ -194,14 +192,12 @@ def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peak
     """(the facts of the distinct instructions, the instruction of each row, the costs of an execution of it), from the
     stats of events and the programs."""
     ran, modules = instructions_of(space), space.strings("hlo_module")
-    number, module = ran.of_event[rows], modules.spread(len(space.events))[rows]
+    number, module = ran.of_event[rows], modules.spread()[rows]
     firsts, which = combinations(number, module)
     number = number[firsts]
     ids, ops = ran.program_ids[number], ran.hlo_ops[number]
-    labels = [*modules.labels, ""]
-    of_module = [labels[code] for code in module[firsts].tolist()]
     facts, costs = _facts(len(firsts)), {name: np.full(len(firsts), _NAN) for name in _STATS}
-    facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
+    facts["program"][:] = list(map(programs.name, ids.tolist(), modules.texts(rows[firsts]).tolist()))
     facts["hlo_op"][:] = list(map(instruction_name, ops.tolist()))
     for program, at, found in ran.found_among(number):
         origins = program.origins(found)
@@ -220,14 +216,12 @@ def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peak
 def _facts_of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
     """(the facts of the distinct instructions, the instruction of each row, its costs), from the metadata of events,
     which TPUs record, and from the events where these record costs."""
-    size = len(space.metadata_names)
-    entries, which = distinct(space.events.metadata.take(rows), size)
+    entries, which = distinct(space.events.metadata.take(rows), len(space.metadata_names))
     names, facts = space.metadata_names[entries], _facts(len(entries))
     ids, facts["hlo_op"] = metadata_instructions(space, entries)
     facts["program"][:] = list(map(programs.name, ids.tolist()))
     for column, stat in (("category", "hlo_category"), ("op_name", "tf_op"), ("source", "source")):
-        texts = space.metadata_strings(stat)
-        facts[column] = np.array([*texts.labels, ""], object)[texts.spread(size)[entries]]
+        facts[column] = space.metadata_strings(stat).texts(entries)
     facts["op_name"][:] = [text.rpartition(":")[0] or text for text in facts["op_name"].tolist()]
     facts["expression"][:] = [name if name.startswith("%") else "" for name in names.tolist()]
     facts["peak_flops_per_s"][:] = peaks.flops_16_bit
@@ -244,9 +238,7 @@ def _recorded_costs(space: XSpace, rows: Int32, is_opaque: Bools) -> Facts:
     for name, stats in _STATS.items():
         out[name] = np.full(len(rows), _NAN)
         for stat in stats:
-            owners, numbers = space.metadata_numbers(stat)
-            of_metadata = np.full(len(space.metadata_names), _NAN)
-            of_metadata[owners] = numbers
+            of_metadata = np.where(*space.metadata_numbers(stat)[::-1], _NAN)
             own, is_own = space.numbers_of(stat, rows)
             costs = np.where(is_own, own, of_metadata[space.events.metadata[rows]])
             is_known = (costs > 0) | ((costs == 0) & ~is_opaque)

@@ -16,7 +16,6 @@ from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import metadata_instructions, programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
-from tfcompare.hlo.contents import last_rows
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
 from tfcompare.hlo.program import Program
@@ -24,6 +23,7 @@ from tfcompare.hlo.shapes import Array
 from tfcompare.hlo.stack_frames import MOST_FRAMES
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.lookup import last_rows
 
 _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
 """Columns that are attributes of a `Buffer`."""
@@ -120,14 +120,11 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
 def _recorded_stacks(space: XSpace) -> dict[tuple[str, str], str]:
     """The stacks that TPUs record with instructions, by (program, instruction), as `Program.stacks`, with columns."""
     stacks = space.metadata_strings("source_stack")
-    codes = stacks.spread(len(space.metadata_names))
-    entries = np.flatnonzero(codes >= 0)
-    if not len(entries):
-        return {}
     labels = [_recorded_stack(text) for text in stacks.labels]
+    codes = stacks.spread()
+    entries = np.flatnonzero(codes >= 0)
     ids, hlo_ops = metadata_instructions(space, entries)
-    names = map(programs_of(space).name, ids.tolist())
-    keys = zip(names, hlo_ops.tolist(), strict=True)
+    keys = zip(map(programs_of(space).name, ids.tolist()), hlo_ops.tolist(), strict=True)
     return {key: labels[code] for key, code in zip(keys, codes[entries].tolist(), strict=True)}
 
 
@@ -153,9 +150,7 @@ def hlo_memory(space: XSpace) -> tuple[pa.Table, tuple[str, ...]]:
                 found.append(_table(program, of_program, name))
         except NotAProfile as error:
             damaged[name] = error
-    if not found:
-        return empty("hlo_memory"), _remarks(damaged)
-    return _in_order(pa.concat_tables(found)), _remarks(damaged)
+    return _in_order(pa.concat_tables(found)) if found else empty("hlo_memory"), _remarks(damaged)
 
 
 def _in_order(rows: pa.Table) -> pa.Table:

@@ -120,11 +120,7 @@ class Programs:
 
 def metadata_instructions(space: XSpace, entries: Int64 | Int32) -> tuple[Int64, Strings]:
     """(the id of the program, the name) of the instruction that each of these event metadata entries of TPUs is."""
-    program_id = np.zeros(len(space.metadata_names), np.int64)
-    owners, numbers = space.metadata_numbers("program_id")
-    program_id[owners] = numbers
-    displayed = space.metadata_display_names[entries]
-    return program_id[entries], np.where(displayed != "", displayed, space.metadata_names[entries])
+    return space.metadata_numbers("program_id")[0][entries], space.shown_names[entries]
 
 
 def instruction_name(hlo_op: str) -> str:

@@ -80,7 +80,7 @@ def copies(space: XSpace) -> pa.Table:
 def copy_kinds(space: XSpace) -> Int8:
     """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
     details = space.strings(_MEMCPY_DETAILS)
-    details_code = details.spread(len(space.events))
+    details_code = details.spread()
     set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
     kind = np.where(details_code >= 0, np.int8(KINDS.index(schema.OTHER_COPY)), np.int8(-1))
     for better in (

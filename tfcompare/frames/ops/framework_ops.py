@@ -14,7 +14,7 @@ from tfcompare.frames.grouping import distinct
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.ops.launches import Launches, launched_on_devices, launches
+from tfcompare.frames.ops.launches import launched_on_devices, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, named_ops
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines, recorded_on
@@ -95,7 +95,7 @@ def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return
     categories = space.strings("_ipl_stage_cat")
-    category = categories.spread(len(space.events))
+    category = categories.spread()
     rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
     stages: dict[tuple[int, str], int] = {}
     for row, stage_id in zip(rows.tolist(), space.number_of("_ipl_stage_id", rows, -1).tolist(), strict=True):
@@ -136,7 +136,7 @@ def op_operands(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     if has_operands is None or not ops or ops[0].host_or_device != schema.HOST or not has_operands[ops[0].rows].any():
         return empty("op_operands")  # most often allocations alone have a shape
     on_host, operands = ops[0], space.strings(_OPERANDS)
-    code = operands.spread(len(space.events))[on_host.rows]
+    code = operands.spread()[on_host.rows]
     known = code >= 0
     pairs, counts = np.unique(on_host.part[known] * np.int64(len(operands.labels)) + code[known], return_counts=True)
     part, code = np.divmod(pairs, max(1, len(operands.labels)))
@@ -153,21 +153,14 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
 
     Instructions of programs that the file does not contain are left out.
     """
-    used, recorded = [plane for plane in planes if plane.event_count], recorded_lines(space)
-    if not used:
-        return []
-    rows = [events_of_lines(space, [i for i in plane.lines if recorded[i]]) for plane in used]
-    launch, launched = launched_on_devices(space)
-    return [
-        _ops_on_plane(space, plane, of_plane, launch, launched, step, is_eager)
-        for plane, of_plane in zip(used, rows, strict=True)
-    ]
+    recorded = recorded_lines(space)
+    return [_ops_on_plane(space, plane, recorded, step, is_eager) for plane in planes if plane.event_count]
 
 
-def _ops_on_plane(
-    space: XSpace, plane: Plane, every: Int32, launch: Int32, launched: Launches, step: Int32, is_eager: Bools
-) -> OpEvents:
-    events, rows = space.events, every[launched.in_file.take(launch.take(every))]
+def _ops_on_plane(space: XSpace, plane: Plane, recorded: Bools, step: Int32, is_eager: Bools) -> OpEvents:
+    events, (launch, launched) = space.events, launched_on_devices(space)
+    every = events_of_lines(space, [i for i in plane.lines if recorded[i]])
+    rows = every[launched.in_file.take(launch.take(every))]
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0

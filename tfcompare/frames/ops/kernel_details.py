@@ -48,7 +48,7 @@ class KernelDetails(NamedTuple):
 def is_kernel(space: XSpace) -> npt.NDArray[np.bool_]:
     """Whether each event has launch details, which copies and memory sets lack."""
     details = space.strings(KERNEL_DETAILS)
-    return np.array([*map(bool, details.labels), False])[details.spread(len(space.events))]
+    return np.array([*map(bool, details.labels), False])[details.spread()]
 
 
 def parse_kernel_details(details: str) -> KernelDetails:

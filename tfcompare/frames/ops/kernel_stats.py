@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.grouping import any_of, cells_by_step, combinations, largest, sums
+from tfcompare.frames.grouping import any_of, cells_by_step, combinations, largest, smallest, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, is_kernel, parse_kernel_details
 from tfcompare.frames.ops.launches import launched_on_devices
 from tfcompare.frames.planes import device_rows
@@ -90,18 +90,16 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
         for key, total in zip(keys, total_ps.tolist(), strict=True)
     ]
     order = np.array(sorted(range(count), key=shown.__getitem__), np.int64)
-    position = np.empty(count, np.int64)
-    position[order] = np.arange(count)
     stats = {
         **dict(zip(_Key._fields, zip(*(keys[i] for i in order.tolist()), strict=True), strict=True)),
         "occurrences": occurrences[order],
         "total_duration_us": total_ps[order] / PS_PER_US,
         "avg_duration_us": (total_ps / occurrences)[order] / PS_PER_US,
-        "min_duration_us": -largest(row, -duration_ps, count)[order] / PS_PER_US,
+        "min_duration_us": smallest(row, duration_ps, count)[order] / PS_PER_US,
         "max_duration_us": largest(row, duration_ps, count)[order] / PS_PER_US,
         **{name: of_row[order] for name, of_row in flags.items()},
     }
-    cell_row, numbers, inside, code = cells_by_step(position[row], steps.of_event[rows], steps.number)
+    cell_row, numbers, inside, code = cells_by_step(np.argsort(order)[row], steps.of_event[rows], steps.number)
     cells = {
         "row": cell_row,
         "step": numbers,
@@ -113,10 +111,10 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
 
 def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int64]:
     """(the key of each row of the table, its flags by column, the row of each event)."""
-    size, metadata = len(space.events), space.events.metadata[rows]
+    metadata = space.events.metadata[rows]
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
     launch, launched = launched_on_devices(space)
-    columns = (metadata, launch[rows], details.spread(size)[rows], equations.spread(size)[rows])
+    columns = (metadata, launch[rows], details.spread()[rows], equations.spread()[rows])
     op_names = np.where(launched.has_op, launched.names, launched.xla_names).tolist()
     firsts, combination = combinations(*columns)
     parsed = [parse_kernel_details(label) for label in details.labels]

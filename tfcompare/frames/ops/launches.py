@@ -61,7 +61,7 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, Launches]:
     """(index of the launch of each of `rows`, the distinct launches)."""
     ran = instructions_of(space)
     stats = [space.strings(name) for name in _NAMING]
-    codes = [stat.spread(len(space.events))[rows] for stat in stats]
+    codes = [stat.spread()[rows] for stat in stats]
     instruction, metadata = ran.of_event[rows], space.events.metadata[rows]
     firsts, launch = combinations(metadata, instruction, *codes)
     instruction, events = instruction[firsts], space.metadata_names[metadata[firsts]]

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
+from tfcompare.frames.grouping import any_of, combinations, distinct, largest, smallest, sums
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import lookup
 
@@ -138,7 +138,7 @@ def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
     del key
     part_of_cell, step = np.divmod(cells, width)
     used, part = distinct(part_of_cell, len(ops.parts))
-    earliest, latest = _order_in_step(part, step, -largest(code, -ops.start_ps, len(cells)))
+    earliest, latest = _order_in_step(part, step, smallest(code, ops.start_ps, len(cells)))
     return _PlaneCells(
         used=used,
         part=part.astype(np.int32),
@@ -242,8 +242,7 @@ def _most_frequent(group: Int32 | Int64, member: Int64 | Int32, counts: Int64) -
     """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first, and of
     groups without events −1 and 0. Groups are numbers from 0 up."""
     firsts, pair = combinations(group, member)
-    total = np.zeros(len(firsts), np.int64)
-    np.add.at(total, pair, counts)
+    total = sums(pair, counts, len(firsts))
     order = np.lexsort((firsts, -total, group[firsts]))
     groups, at = np.unique(group[firsts][order], return_index=True)
     size = int(groups[-1]) + 1 if len(groups) else 0

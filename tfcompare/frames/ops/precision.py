@@ -46,17 +46,17 @@ def kernel_precisions(space: XSpace, rows: Int32) -> Int8:
     of_name = np.array([name_precision(str(name)) for name in space.metadata_names], np.int8)
     found: Int8 = of_name[space.events.metadata[rows]]
     shapes = space.strings(_SHAPES)
-    code = shapes.spread(len(space.events))[rows]
-    of_labels = [UNKNOWN_PRECISION] * (len(shapes.labels) + 1)
-    for at, label in enumerate(
-        shapes.labels
-    ):  # such as `(half[32,128];float[128])`: 16-bit if any is, as in TensorBoard
-        is_narrow = "half" in label or "bfloat16" in label
-        of_labels[at] = SIXTEEN_BIT if is_narrow else THIRTY_TWO_BIT if label.strip("(); ") else UNKNOWN_PRECISION
-    of_shapes = np.array(of_labels, np.int8)[code]
-    for better in (_program_precisions(space, rows), of_shapes):
+    of_labels = np.array([*map(_shapes_precision, shapes.labels), UNKNOWN_PRECISION], np.int8)
+    for better in (_program_precisions(space, rows), of_labels[shapes.spread()[rows]]):
         found = np.where(better != UNKNOWN_PRECISION, better, found)
     return found
+
+
+def _shapes_precision(shapes: str) -> int:
+    """The precision of inputs such as `(half[32,128];float[128])`: 16-bit if any is, as in TensorBoard."""
+    if "half" in shapes or "bfloat16" in shapes:
+        return SIXTEEN_BIT
+    return THIRTY_TWO_BIT if shapes.strip("(); ") else UNKNOWN_PRECISION
 
 
 def _program_precisions(space: XSpace, rows: Int32) -> Int8:

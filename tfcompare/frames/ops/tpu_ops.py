@@ -101,22 +101,15 @@ def _device_times(space: XSpace, rows: Int32) -> tuple[Int64, Int64]:
 
 def _parts(space: XSpace) -> tuple[Int64, pa.RecordBatch]:
     """(part of each metadata entry, −1 without program or symbol; the parts)."""
-    size = len(space.metadata_names)
-    programs, symbols = space.metadata_numbers("program_id"), space.metadata_numbers("symbol_id")
-    program, symbol = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    known = np.zeros((2, size), np.bool_)
-    program[programs[0]], known[0, programs[0]] = programs[1], True
-    symbol[symbols[0]], known[1, symbols[0]] = symbols[1], symbols[1] != 0
-    tf_op = space.metadata_strings("tf_op")
-    code = tf_op.spread(size)
+    (programs, has_program), (symbols, _) = (space.metadata_numbers(name) for name in ("program_id", "symbol_id"))
+    rows = np.flatnonzero(has_program & (symbols != 0))
     op_of = cache(parse_op)  # each core has its own entries for the same ops
     codes: dict[tuple[str, str, str, str], int] = {}
-    out = np.full(size, -1, np.int64)
-    for row in np.flatnonzero(known.all(axis=0)).tolist():
-        name = str(space.metadata_display_names[row] or space.metadata_names[row])
-        full_name = tf_op.labels[code[row]] if code[row] >= 0 else ""
-        op = (op_of(full_name) if full_name else None) or Op(name, UNKNOWN)
-        key = (op.type, op.name, f"{program[row]}/{symbol[row]}", str(program[row]))
-        out[row] = codes.setdefault(key, len(codes))
+    found = programs[rows].tolist(), symbols[rows].tolist(), space.shown_names[rows].tolist()
+    out = np.full(len(programs), -1, np.int64)
+    tf_ops = space.metadata_strings("tf_op").texts(rows).tolist()
+    for row, tf_op, program, symbol, name in zip(rows.tolist(), tf_ops, *found, strict=True):
+        op = (op_of(tf_op) if tf_op else None) or Op(name, UNKNOWN)
+        out[row] = codes.setdefault((op.type, op.name, f"{program}/{symbol}", str(program)), len(codes))
     texts = zip(*codes, strict=True) if codes else [()] * len(PART_TEXTS)
     return out, pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS)

@@ -18,9 +18,8 @@ from tfcompare.frames.spans import lowest_kinds
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_spans import device_events
 from tfcompare.schema import kernels
-from tfcompare.schema.arrays import Floats, Int8, Int32, Int64
+from tfcompare.schema.arrays import Floats, Int8, Int32
 from tfcompare.xspace import XSpace, lookup
-from tfcompare.xspace.space import StringStat
 
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|(async-)?collective-\w+)")
 _DONE = re.compile(r"[a-z][a-z -]*-done(?![\w-])")
@@ -88,21 +87,13 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
     ops = events_of_lines(space, [i for i in on_lines if space.lines.name[i] in OP_LINES])
     rows = np.append(ops, traced[np.isin(metadata, waits)])  # and the waits that are no instructions
-    size = len(space.metadata_names)
     category, made = space.metadata_strings("hlo_category"), space.metadata_strings("shape_with_layout")
-    of_metadata = np.full(size, Activity.DEVICE_COMPUTE, np.int8)
+    of_metadata = np.full(len(names), Activity.DEVICE_COMPUTE, np.int8)
     metadata = space.events.metadata.take(rows)
-    used = lookup.used(metadata, size)
-    texts = zip(*(_texts(of, size, used) for of in (category, made)), space.metadata_names[used].tolist(), strict=True)
+    used = lookup.used(metadata, len(names))
     activity = cache(_instruction_activity)  # each core has its own entries for the same instructions
-    of_metadata[used] = [activity(*each) for each in texts]
+    of_metadata[used] = list(map(activity, category.texts(used), made.texts(used), names[used]))
     return rows, of_metadata.take(metadata)
-
-
-def _texts(stat: StringStat, size: int, entries: Int64) -> list[str]:
-    """The text of these of `size` entries, empty for none."""
-    labels = [*stat.labels, ""]
-    return [labels[code] for code in stat.spread(size)[entries].tolist()]
 
 
 def _instruction_activity(category: str, made: str, instruction: str) -> int:
@@ -134,7 +125,7 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
     is_off_duty = np.isin(activity, _COPIES_OF_HOST)
     if device_kind(space) == "TPU":
         category = space.metadata_strings("hlo_category")
-        of_entry = category.spread(len(space.metadata_names))  # −1, the last flag, without a category
+        of_entry = category.spread()  # −1, the last flag, without a category
         off_duty = np.array([label in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
         is_off_duty = off_duty.take(of_entry).take(space.events.metadata.take(rows))
     kind = _KIND_OF_ACTIVITY.take(activity)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from tfcompare.frames.executions import Executions, no_executions
+from tfcompare.frames.executions import NO_EXECUTIONS, Executions
 from tfcompare.frames.links import Links, has_loops, link, nearest_source_value, spread_groups
 from tfcompare.frames.planes import host_plane
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -51,7 +51,7 @@ class Groups:
     markers: Int64
     step_number: Int64
     source: str
-    executions: Executions = field(default_factory=no_executions)
+    executions: Executions = NO_EXECUTIONS
 
 
 def names_matching(space: XSpace, pattern: re.Pattern[str]) -> Bools:
@@ -97,7 +97,7 @@ def stored_groups(space: XSpace) -> Groups | None:
     markers = on_host[(space.has("step_name") & (group >= 0))[on_host]]
     markers = longest_of_each(space, markers, group[markers])
     markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
-    numbers = _numbers_in_names(_texts(space, "step_name", markers))
+    numbers = _numbers_in_names(space.strings("step_name").texts(markers))
     if numbers is None:
         numbers = _step_numbers(space, markers)
     return Groups(group, markers, numbers, STORED if len(markers) else "")
@@ -110,18 +110,12 @@ def longest_of_each(space: XSpace, rows: Rows, key: Int32 | Int64) -> Rows:
     return longest
 
 
-def _texts(space: XSpace, stat: str, rows: Int64) -> list[str]:
-    stored = space.strings(stat)
-    codes = stored.spread(len(space.events))[rows].tolist()
-    return [stored.labels[code] if code >= 0 else "" for code in codes]
-
-
 def marker_names(space: XSpace, groups: Groups) -> list[str]:
     """The name of each marker without the number of its step: `train` for `train 12`, unless another marker has the
     same name and number. That of the group counts where it is stored, or the `graph_type` of Keras, as in xprof."""
-    recorded = _texts(space, "step_name" if groups.source == STORED else "graph_type", groups.markers)
+    recorded = space.strings("step_name" if groups.source == STORED else "graph_type").texts(groups.markers)
     events = space.metadata_names[space.events.metadata[groups.markers]].tolist()
-    names = [name or event for name, event in zip(recorded, events, strict=True)]
+    names = [name or event for name, event in zip(recorded.tolist(), events, strict=True)]
     times = Counter(names)
     without_number = [name if times[name] > 1 else _NUMBER_AT_END.sub("", name) for name in names]
     return [name or _NUMBER_AT_END.sub("", event) for name, event in zip(without_number, events, strict=True)]
@@ -137,7 +131,7 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
     elif not has_loops(space):
         sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
         is_of_one_op = space.events_named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
-        kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
+        kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int32)
         out = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
     return out
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
-from tfcompare.frames.nesting import count_started, order_by_start, parents_in_time
+from tfcompare.frames.nesting import count_started, enclosing, order_by_start
 from tfcompare.frames.ops.op_names import DATASET, Op, named_ops
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on
 from tfcompare.frames.steps import groups as grouping
@@ -131,13 +131,12 @@ def _root_stages(space: XSpace, rows: Int32) -> Bools:
     is_stage = (space.has("_ipl_stage_name") | space.has("_ipl_stage_id"))[rows]
     stages = rows[is_stage]
     order_by_start(events.line, events.start_ps, events.duration_ps, stages)
-    parent = np.full(len(events), -1, np.int32)
-    parents_in_time(events.line, events.start_ps, events.duration_ps, stages, parent)
+    is_outermost = enclosing(events.line, events.start_ps, events.duration_ps, stages) < 0
     made = np.flatnonzero(space.has("_pt") & space.has("_p"))
     kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", stages, -1)])
     ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", stages, -1)])
     code = combinations(kinds, ids)[1]
     is_fed = np.isin(code[len(made) :], code[: len(made)]) & space.have("_ct", stages) & space.have("_c", stages)
     root = np.zeros(len(events), np.bool_)
-    root[stages] = (parent[stages] < 0) & ~is_fed
+    root[stages] = is_outermost & ~is_fed
     return root[rows]

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tfcompare.frames.grouping import largest, smallest
 from tfcompare.frames.hlo.compilations import TF_CALL_STAT
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.ops.op_names import named_ops
@@ -197,9 +198,8 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
             until = begin + events.duration_ps[rows[own]]
             for here in (plane, *parts.get(plane.name, [])):
                 of_event[here.events] = _spans_at(begin, until, position[code[own]], events.start_ps[here.events])
-    of_group = dict(zip(groups.group[rows].tolist(), position[code].tolist(), strict=True))
     spans = no_spans(len(numbers)), StepSpans(start, end)
-    return Steps(source, numbers[in_time], start, end, *_assign_groups(of_event, groups, of_group), *spans)
+    return Steps(source, numbers[in_time], start, end, *_assign_groups(of_event, groups, rows, position[code]), *spans)
 
 
 def _whole_profile(space: XSpace) -> Steps:
@@ -237,7 +237,7 @@ def _from_marker_events(space: XSpace, groups: Groups, number: Int64, marker: In
     start = space.events.start_ps[marker]
     host = StepSpans(start, start + space.events.duration_ps[marker])
     nothing = np.full(len(space.events), -1, np.int32)
-    step_of_event = _assign_groups(nothing, groups, _step_of_group(groups, marker))[0]
+    step_of_event = _assign_groups(nothing, groups, marker, np.arange(len(marker)))[0]
     if device_kind(space) == "CPU":
         device, why_untimed = execution_spans(space, groups.executions, step_of_event, host)
         if why_untimed:
@@ -264,12 +264,8 @@ def _assign_events(
     parts = [plane for of_chip in chip_parts(space).values() for plane in of_chip]
     for plane in (*device_planes(space), *parts):
         of_event[plane.events] = _spans_at(step.start_ps, step.end_ps, each, times[plane.events])
-    of_event, is_linked = _assign_groups(of_event, groups, _step_of_group(groups, marker))
+    of_event, is_linked = _assign_groups(of_event, groups, marker, each)
     return Steps(groups.source, number, step.start_ps, step.end_ps, of_event, is_linked, host, device)
-
-
-def _step_of_group(groups: Groups, marker: Int64) -> dict[int, int]:
-    return dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
 
 
 def _spans_at(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
@@ -287,40 +283,24 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
     for i in range(times.size):
         time = times[i]
         if (at >= 0 and time < start[at]) or (at + 1 < start.size and start[at + 1] <= time):
-            low, high = 0, start.size
-            while low < high:
-                middle = (low + high) // 2
-                if start[middle] <= time:
-                    low = middle + 1
-                else:
-                    high = middle
-            at = low - 1
+            at = np.searchsorted(start, time, side="right") - 1
         around = at
         while around > at - _MAX_OVERLAPPING and around > 0 and end[around] <= time:
             around -= 1
         out[i] = step[around] if around >= 0 and time < end[around] else -1
 
 
-def _assign_groups(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
-    """(`of_event` with grouped events moved to their group's step; whether each event, but for markers, was assigned by
-    its group)."""
-    step_of_group = np.full(int(groups.group.max(initial=-1)) + 1, -1, np.int32)
-    for group, step in of_group.items():
-        if group >= 0:
-            step_of_group[group] = step
-    is_linked = np.zeros(len(of_event), np.bool_)
-    _assign_linked(groups.group, step_of_group, of_event, is_linked)
+def _assign_groups(of_event: Int32, groups: Groups, rows: Int32 | Int64, step: Int64) -> tuple[Int32, Bools]:
+    """(`of_event` with the events of the groups of `rows` moved to the step of each row; whether each event, but for
+    markers, was assigned by its group)."""
+    step_of_group = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int32)
+    step_of_group[groups.group[rows]] = step
+    step_of_group[-1] = -1  # of the events in no group
+    grouped = step_of_group.take(groups.group)
+    is_linked = grouped >= 0
+    np.copyto(of_event, grouped, where=is_linked)
     is_linked[groups.markers] = False
     return of_event, is_linked
-
-
-@compiled
-def _assign_linked(group: Array, step_of_group: Array, step: Array, is_linked: Array) -> None:
-    """Move the events of groups that are steps to those steps."""
-    for i in range(group.size):
-        if group[i] >= 0 and step_of_group[group[i]] >= 0:
-            step[i] = step_of_group[group[i]]
-            is_linked[i] = True
 
 
 def likely_markers(space: XSpace) -> tuple[str, ...]:
@@ -337,9 +317,7 @@ def likely_markers(space: XSpace) -> tuple[str, ...]:
     names = space.events.metadata[rows]
     on_line = np.repeat(np.arange(len(lines)), space.lines.event_count[np.array(lines)])
     size = int(names.max()) + 1
-    first, last = np.full(size, len(lines)), np.full(size, -1)
-    np.minimum.at(first, names, on_line)
-    np.maximum.at(last, names, on_line)
+    first, last = smallest(names, on_line, size), largest(names, on_line, size)
     times = np.bincount(names, minlength=size)
     total_ps = np.bincount(names, space.events.duration_ps[rows], minlength=size)
     candidates = np.flatnonzero((times >= _MIN_OCCURRENCES) & (first == last) & (total_ps > 0))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcompare.frames.executions import Executions
+from tfcompare.frames.grouping import largest, smallest
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines, recorded_lines
 from tfcompare.frames.spans import NO_SPANS
@@ -83,9 +84,9 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
         end = start + space.events.duration_ps[rows]
         counts = np.ones(len(rows), np.bool_)
         if is_input is not None:
-            others, done = ~is_input[rows], np.full(count, np.iinfo(np.int64).min)
-            np.maximum.at(done, step[others], end[others])
-            done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(done)[:-1])  # of earlier steps
+            others = ~is_input[rows]
+            done = np.maximum.accumulate(largest(step[others], end[others], count))
+            done = np.append(np.iinfo(np.int64).min, done[:-1])  # of earlier steps
             counts = others | (start >= done[step])
         span = spans_of_steps(step[counts], start[counts], end[counts], count)
         is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
@@ -119,10 +120,7 @@ def choose_spans(host: StepSpans, device: StepSpans) -> StepSpans:
 
 def spans_of_steps(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
     """From the first start to the last end of each step's events."""
-    limit = np.iinfo(np.int64)
-    first, last = np.full(count, limit.max), np.full(count, limit.min)
-    np.minimum.at(first, step, start)
-    np.maximum.at(last, step, end)
+    first, last = smallest(step, start, count), largest(step, end, count)
     has_any = last >= first
     return StepSpans(np.where(has_any, first, 0), np.where(has_any, last, -1))
 
@@ -161,7 +159,7 @@ def execution_spans(
 def _of_longest_program(space: XSpace, rows: Int64, time: Int64) -> str:
     """Names the XLA program with the most of this time, in Markdown; empty if the programs are not recorded."""
     module = space.strings("hlo_module")
-    code = module.spread(len(space.events))[rows]
+    code = module.spread()[rows]
     named = code >= 0
     if not named.any():
         return ""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.grouping import any_of, combinations, sums
+from tfcompare.frames.grouping import any_of, combinations, smallest, sums
 from tfcompare.frames.links import directly_around
-from tfcompare.frames.nesting import order_by_start
+from tfcompare.frames.nesting import order_by_start, times_without_children
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -142,8 +142,6 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
     distinct, at, code = np.unique(keys, return_index=True, return_inverse=True)
     first, size = counted[at], len(distinct)
     execution = distinct // len(calls.ids)
-    start = np.full(size, np.iinfo(np.int64).max)
-    np.minimum.at(start, code, calls.start_ps[counted])
     own = sums(code, calls.self_ps[counted], size)
     is_waited_for = any_of(code, calls.is_waited_for[counted], size)
     of_call = np.full(len(calls.row), -1, np.int64)
@@ -159,7 +157,7 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
         first=first,
         caller=np.where(calls.depth[first] > 0, calls.iterator[calls.above[first]], -1),
         calls=np.bincount(code, minlength=size),
-        start_ps=start,
+        start_ps=smallest(code, calls.start_ps[counted], size),
         total_ps=sums(code, (calls.end_ps - calls.start_ps)[counted], size),
         self_ps=own,
         is_waited_for=is_waited_for,
@@ -229,7 +227,7 @@ def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
         return None
     kind = kinds.take(space.events.metadata)
     calls = np.flatnonzero(kind == _CALL)
-    kind[calls[~_have_number(space, "id", calls)]] = 0
+    kind[calls[~space.numbers_of("id", calls)[1]]] = 0
     chosen = recorded_on(space, host) & (kind > 0)
     if "_a" in space.stat_names:
         chosen &= ~space.has("_a")
@@ -249,11 +247,6 @@ def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
     return _calls(space, rows, outer, ids, index[parent_row].astype(np.int64))
 
 
-def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
-    """Whether each of these events has the integer stat."""
-    return space.numbers_of(name, rows)[1]
-
-
 def _link_threads(
     space: XSpace, order: Int32, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, parent_row: Int64
 ) -> None:
@@ -262,8 +255,8 @@ def _link_threads(
     inside = order[parent[order] >= 0]
     outer = parent[inside]
     is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
-    is_made &= _have_number(space, "parent_id", inside) & _have_number(space, "element_id", outer)
-    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & _have_number(space, "element_id", inside)
+    is_made &= space.numbers_of("parent_id", inside)[1] & space.numbers_of("element_id", outer)[1]
+    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & space.numbers_of("element_id", inside)[1]
     made, producer = inside[is_made], outer[is_made]
     consumer, taker = inside[is_taken], outer[is_taken]
     at = _matching_consumers(
@@ -301,8 +294,7 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
     starts_pipeline = np.array(
         [name.startswith(_PREFIX) and name.count(_SEPARATOR) == 1 for name in space.metadata_names], np.bool_
     )  # the outermost iterators, from which the program fetches elements
-    own = end - start
-    _subtract_children(start, end, above, start.copy(), own)
+    own = times_without_children(start, end - start, np.arange(len(rows), dtype=np.int32), above.astype(np.int32))
     root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
     is_waited_for = np.zeros(len(rows), np.bool_)
     path = np.empty(len(rows), np.int64)
@@ -314,27 +306,8 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
 def _first_from(times: Array, first: Array, last: Array, wanted: Array, position: Array) -> None:
     """`position[i]`: the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last; −1 if none."""
     for i in range(wanted.size):
-        low, high = first[i], last[i]
-        while low < high:
-            middle = (low + high) // 2
-            if times[middle] < wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        position[i] = min(low, last[i] - 1) if first[i] < last[i] else _NONE
-
-
-@compiled
-def _subtract_children(start: Array, end: Array, above: Array, covered: Array, own: Array) -> None:
-    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once. Calls are sorted by
-    start; `covered` starts as a copy of `start`."""
-    for call in range(start.size):
-        upper = above[call]
-        if upper >= 0:
-            begin, until = max(start[call], covered[upper]), min(end[call], end[upper])
-            if until > begin:
-                own[upper] -= until - begin
-                covered[upper] = until
+        at = first[i] + np.searchsorted(times[first[i] : last[i]], wanted[i])
+        position[i] = min(at, last[i] - 1) if first[i] < last[i] else _NONE
 
 
 @compiled

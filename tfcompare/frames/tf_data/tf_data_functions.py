@@ -11,7 +11,7 @@ from tfcompare.frames.nesting import count_started
 from tfcompare.frames.ops.op_names import DATASET, named_ops
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.schema.arrays import Bools, Int32, Int64
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 
 RUNS_AHEAD = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 """Stages of tf.data that run their inputs on background threads, in parallel with the step."""
@@ -116,10 +116,7 @@ def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools
     inside = inside[is_produce[around[inside]]]
     names = space.metadata_names[space.events.metadata[inside]]
     above = {name: name.rpartition(_SEPARATOR)[0] for name in dict.fromkeys(names.tolist())}
-    row_of_name: dict[str, int] = {}
-    for name in above.values():
-        rows = space.rows_named(name)
-        row_of_name[name] = int(rows[0]) if len(rows) else _NONE
+    row_of_name = {name: np.append(space.rows_named(name)[:1], _NONE)[0] for name in above.values()}
     out[around[inside]] = [row_of_name[above[name]] for name in names.tolist()]
     return out
 
@@ -130,7 +127,6 @@ def _parts(space: XSpace, calls: Int64, caller: Int64) -> tuple[Int64, Int64]:
     rows = space.rows_named(*_FUNCTION_PARTS)
     of_calls, has_id = space.numbers_of("id", calls)
     ids, known = space.numbers_of("id", rows)
-    run, last = np.unique(of_calls[has_id][::-1], return_index=True)
-    of_run = caller[has_id][::-1][last]
-    known &= np.isin(ids, run)
-    return rows[known], of_run[np.searchsorted(run, ids[known])]
+    run = lookup.last_rows(of_calls[has_id], ids)
+    known &= run >= 0
+    return rows[known], caller[has_id][run[known]]
