@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from os.path import commonpath
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio.from_thread
+from anyio.lowlevel import current_token
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 from pydantic import Field
@@ -407,13 +409,12 @@ def _rows(sql: str, tables: RunTables, call: Call, offset: int, most: int) -> Ca
 
 
 def _progress(context: Context[Any, Any]) -> Progress:
-    """Reports each run before it is read."""
-    count = 0
+    """Reports each run before it is read, in whatever thread that is."""
+    numbers, server = itertools.count(), anyio.from_thread.run_sync(current_token)
 
     def report(found: FoundRun) -> None:
-        nonlocal count
-        anyio.from_thread.run(context.report_progress, count, None, f"reading {as_code(found.name)}")
-        count += 1
+        message = f"reading {as_code(found.name)}"
+        anyio.from_thread.run(context.report_progress, next(numbers), None, message, token=server)
 
     return report
 
