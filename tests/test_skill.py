@@ -30,6 +30,7 @@ def test_each_worked_example_prints_what_it_says(
     command: str, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "200")  # or tables cut names
     program, *words = shlex.split(command)
     assert program == "tfcompare"
     assert cli.main(words) == 0
