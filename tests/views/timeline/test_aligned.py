@@ -196,6 +196,15 @@ def test_an_op_that_starts_later_is_a_wait_before_it(cases: Timelines) -> None:
     assert losses(both) == [Loss("b", True, 300.0, span_named(both, 0, "b:MatMul", 2), 10.0, 20.0, 310.0)]
 
 
+def test_what_runs_on_a_device_that_the_other_side_lacks_is_no_loss(tmp_path: Path) -> None:
+    """One program on one device and on three, every op of which takes as long on each."""
+    kernels = [event("gemm", at, 50, {**KERNEL, "tf_op": f"{op}:MatMul"}) for at, op in ((110, "x"), (170, "y"))]
+    on_host = plane("/host:CPU", line("python", *step(1, 100, 200), *step(2, 400, 200)))
+    one, *others = (plane(f"/device:GPU:{n}", line("Stream #7(Compute)", *kernels)) for n in range(3))
+    both = aligned(write_run(tmp_path, "a", on_host, one), write_run(tmp_path, "b", on_host, one, *others))
+    assert losses(both) == []
+
+
 def test_an_op_that_is_more_kernels_on_one_side_is_one_place(tmp_path: Path) -> None:
     """One kernel on one side, two on the other, and then the same op: the wait is from the last one of them."""
     assert lost_by_kernels(tmp_path, ["net/conv:Conv2D"] * 2) == {

@@ -129,14 +129,18 @@ def _busy_before(rows: pd.DataFrame, side: int, gap: pd.Series, spans: pd.DataFr
 
 
 def _without_partner(aligned: Aligned, side: int) -> pd.DataFrame:
-    """The step's comparable spans that have no partner and are within no other one of their lane, by their start.
+    """The step's comparable spans that have no partner and are within no other one of their lane, by their start. What
+    runs on a plane without any partner is left out: a device that the other side lacks costs no time.
 
     Columns: `op` (its row in `op_stats`, `NONE` for none), `op_name`, and `start`, `end` and `duration` in ps.
     """
     assert aligned.pairs is not None
     timelines = aligned.timelines
-    spans = timelines.sides[side].timeline.spans
+    spans, lanes = timelines.sides[side].timeline.spans, timelines.sides[side].timeline.lanes
+    paired = np.bincount(spans["lane"], aligned.pairs.partner[side] != NONE, len(lanes)) > 0
+    is_shared = pd.Series(paired, lanes.index).groupby(lanes["plane"]).transform("any").to_numpy()
     here = comparable_spans(timelines, aligned.pairs)[side] & aligned.starts_within(side)
+    here &= is_shared[spans["lane"]]
     found = spans[here]
     name = found["op_name"].astype(object).where(found["op_name"] != "", found["name"].astype(object))
     end = found["start_ps"] + found["duration_ps"]
