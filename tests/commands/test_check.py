@@ -79,7 +79,7 @@ def last_line(text: str) -> str:
 def test_what_is_unclear_passes_and_the_last_line_says_what_can_be_shown(check) -> None:
     status, out, err = check(SMALL, AGAIN, "step_time>+5%")
     assert (status, err) == (0, "")
-    assert out.startswith("filters_16_8_again vs filters_16_8: passed (1 unclear)\n")
+    assert out.startswith("filters_16_8_again vs filters_16_8: nothing failed (1 unclear)\n")
     shown = "these captures can show only changes above 62 %"
     reason = f"{shown}; exact: occurrences:PATTERN, peak_memory; or record 3 captures or more per side"
     assert last_line(out).startswith(f"UNCLEAR: step_time>+5%: {reason}")

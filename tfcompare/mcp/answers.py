@@ -77,10 +77,9 @@ class Rows(Answer):
 
 
 class Checked(Answer):
-    """The result of conditions; only the outcome `passed` says that nothing failed and everything was judged."""
+    """The result of conditions; the outcome `passed` says that none is shown to be met, within what can be detected."""
 
     outcome: str
-    passed: bool
     not_judged: list[str]
     findings: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -211,7 +210,8 @@ def of_runs(found: dict[str, Any]) -> Iterator[str]:
         time = "" if run["step_time_ms"] is None else f" of {format_value(run['step_time_ms'], 'ms')}"
         hosts = "1 host" if run["hosts"] == 1 else f"{run['hosts']} hosts"
         state = f"{run['device']}, {hosts}, {steps}{time}" if run["device"] else run["state"]
-        yield f"- {as_code(run['path'])}: {state}"
+        recorded = f", {run['recorded'].partition('.')[0]}" if run["recorded"] else ""
+        yield f"- {as_code(run['path'])}: {state}{recorded}"
         if run["remarks"]:
             yield f"  remarks: {as_code(run['remarks'])}"
         if run["captures_in"]:
@@ -267,6 +267,8 @@ def _lines(block: dict[str, Any]) -> Iterator[str]:
         if "columns" in block:
             columns = [one if isinstance(one, str) else one["name"] for one in block["columns"]]
             yield from map(_json, [columns, *block.get("rows", [])])
+        if left_out := block.get("rows_left_out"):
+            yield f"{left_out:,} more rows: `table` or `query` has them all"
 
 
 def _finding(found: Mapping[str, Any]) -> str:

@@ -252,8 +252,9 @@ class Tools:
     ) -> Annotated[CallToolResult, answers.Checked]:
         """Whether a change may go in: conditions on what must not happen, judged with confidence intervals.
 
-        `outcome` is passed, failed, unclear, not judged, or no conditions (verdicts only). Only passed says that
-        nothing failed; unclear and not judged say that these captures cannot tell, and `reason` what to record.
+        `outcome` is passed, failed, unclear, not judged, or no conditions (verdicts only). Passed says that nothing is
+        shown to be worse, not that nothing is: `smallest_detectable_change` is what these captures could have shown.
+        Unclear and not judged say that they cannot tell, and `reason` what to record.
         Metrics: step_time, step_time_median, step_time_p95, device_time, throughput, time_between_steps, op:PATTERN,
         kernel:PATTERN, input_latency (times); peak_memory, memory_growth, flops, kernel_launches,
         occurrences:PATTERN (exact); mfu, hbm_share, rate:PATTERN.
@@ -266,6 +267,7 @@ class Tools:
         names = (comparison.baseline.name, comparison.candidates[0].name)
         names = names if names[0] != names[1] else (baseline, candidate)
         content = check_output.content(findings, names, judgement)
+        del content["passed"]  # also of what is unclear, for scripts that ask for an exit status
         of_runs = [as_code(self.places.in_sentence(note)) for note in notes]
         content["notes"] = [*of_runs, *map(plain_with_code, check_notes(findings.pair))]
         text = "\n".join(map(plain_with_code, check_output.as_markdown(findings, names, judgement).splitlines()))

@@ -23,8 +23,8 @@ Names = tuple[str, str]
 
 _OUTCOMES = ("failed", "missing", "passed", "unclear", "untested")
 _EMPHASISED = ("failed", "missing")
-_RESULTS = {"passed": "passed", "unclear": "passed", "failed": "FAILED", "not judged": "NOT JUDGED"}
-"""The overall result in the first line. An unclear condition does not fail; the last line says so."""
+_RESULTS = {"passed": "passed", "unclear": "nothing failed", "failed": "FAILED", "not judged": "NOT JUDGED"}
+"""The overall result in the first line. An unclear condition neither fails nor passes."""
 _TONES: dict[str, Tone] = {"failed": "worse", "passed": "better"}
 
 
@@ -140,8 +140,8 @@ def content(findings: Findings, names: Names, judgement: Judgement) -> dict[str,
 
 
 def result(findings: Findings, judgement: Judgement) -> str:
-    """`passed (3 passed)` or `FAILED (1 failed, 2 passed)`: the overall result with the number of conditions by
-    outcome."""
+    """`passed (3 passed)`, `nothing failed (1 unclear)` or `FAILED (1 failed, 2 passed)`: the overall result with the
+    number of conditions by outcome."""
     if judgement.outcome == "no conditions":
         return "no conditions, verdicts only"
     counts = {word: sum(f.outcome == word for f in findings.found) for word in _OUTCOMES}
