@@ -33,7 +33,7 @@ class Api(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Comments)
         self.comments: list[dict[str, object]] = []
         self.asked: list[tuple[str, str]] = []
-        self.failing = 0
+        self.failing, self.forbidden = 0, False
         self.answer: object = None
 
     @property
@@ -63,9 +63,13 @@ class Comments(BaseHTTPRequestHandler):
             found = api.comments[first : first + query["per_page"]]
         elif self.command == "POST":
             api.comments.append({"id": len(api.comments), "body": body})
-        else:
+        elif not api.forbidden:
             api.comments[int(split.path.rpartition("/")[2])]["body"] = body
-        status = api.failing or (200 if self.headers["Authorization"] == f"Bearer {TOKEN}" else 401)
+        status = (
+            api.failing
+            or 403 * (api.forbidden and self.command == "PATCH")
+            or (200 if self.headers["Authorization"] == f"Bearer {TOKEN}" else 401)
+        )
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(found if api.answer is None else api.answer).encode())
@@ -142,6 +146,13 @@ def test_two_runs_are_one_comment_that_is_kept_up_to_date(tmp_path: Path, api: A
     assert api.asked[-1] == ("PATCH", "/repos/a/b/issues/comments/130")
     commented(tmp_path, api, outputs["body"], NAME="another model")
     assert len(api.comments) == 132, "another comparison has a comment of its own"
+
+
+def test_a_comment_of_somebody_else_is_none_of_ours(tmp_path: Path, api: Api) -> None:
+    api.comments, api.forbidden = [{"id": 0, "body": f"{MARKER} all is well"}], True
+    outputs, _ = checked(tmp_path, SMALL, SMALL, "step_time>+5%", REPORT="")
+    assert commented(tmp_path, api, outputs["body"]) == (0, "")
+    assert len(api.ours) == 2 and "Check passed" in api.ours[1]
 
 
 def test_a_baseline_by_name_and_what_cannot_be_judged(tmp_path: Path) -> None:

@@ -183,8 +183,12 @@ def _read_each(
 
     every = needed | {run.id: run for run in others if run.id not in needed}
     with ThreadPoolExecutor(READERS) as pool:
-        runs = pool.map(read_one, every.values())
-        return {run_id: run for run_id, run in zip(every, runs, strict=True) if run is not None}, failures
+        try:
+            runs = pool.map(read_one, every.values())
+            return {run_id: run for run_id, run in zip(every, runs, strict=True) if run is not None}, failures
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # what nobody waits for any more need not begin
+            raise
 
 
 def cache_problems() -> list[str]:

@@ -196,6 +196,9 @@ def test_what_is_too_large_by_itself_is_passed_over_and_counted() -> None:
         ("query", {"sql": "SELECT * FROM read_csv('/etc/passwd')", "runs": [PAIR["baseline"]]}, ""),
         ("query", {"sql": "SHOW TABLES", "runs": []}, "query takes at least one run"),
         ("check", {**PAIR, "conditions": ["step_time"]}, "step_time"),
+        ("check", {**PAIR, "conditions": ["step_time>+5%"] * 41}, "at most 40 conditions"),
+        ("check", {**PAIR, "conditions": [f"op:{'*' * 500}>+5%"]}, "at most 40 conditions of up to 500 letters"),
+        ("query", {"sql": "SELECT repeat('x', 9000000)", "runs": [PAIR["baseline"]]}, "a row takes more than"),
         ("compare", {"baseline": "x" * 50_000}, "…"),
         ("shell", {}, "unknown tool 'shell'"),
     ],
@@ -221,10 +224,10 @@ def test_files_that_have_changed_are_read_again_and_others_are_not(tmp_path: Pat
         await agent.call("compare", **runs)
         await agent.call("compare", **runs, view="op_stats")
         await agent.call("table", baseline="before", candidate="after", name="op_stats")
-        assert read == ["before", "after"]
+        assert sorted(read) == ["after", "before"]  # at the same time
         write_run(tmp_path / "after", profile(["a", "b", "c"]))
         await agent.call("compare", **runs)
-        assert read == ["before", "after"] * 2
+        assert sorted(read) == ["after", "after", "before", "before"]
         return ""
 
     ask(script, tmp_path)

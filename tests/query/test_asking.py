@@ -126,6 +126,10 @@ def test_rows_and_bytes_are_bounded_and_what_is_left_out_is_told() -> None:
     assert (len(exactly.frame), exactly.cut) == (3000, "")
     large = asked("SELECT repeat('x', 100000) FROM range(100)", result_bytes=2**20)
     assert (len(large.frame), large.cut) == (10, "bytes")
+    later = asked("SELECT range, repeat('x', 100000) FROM range(100)", result_bytes=2**20, offset=93)
+    assert (later.frame["0"].tolist(), later.cut) == (list(range(93, 100)), ""), "rows before it count for no limit"
+    assert asked("FROM range(5000)", rows=10, offset=4_990).frame["0"].tolist() == list(range(4_990, 5_000))
+    assert asked("FROM range(5)", offset=10**12).frame.empty
 
 
 def test_a_query_that_eats_memory_ends_with_duckdbs_error() -> None:

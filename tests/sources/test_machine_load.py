@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,17 @@ def test_around_a_recording_only_its_own_profiles_get_the_load(tmp_path: Path) -
 def test_a_damaged_file_is_no_load(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE_NAME).write_text(content, encoding="utf-8")
     assert read_load(tmp_path) is None
+
+
+def test_neither_a_link_is_followed_nor_a_pipe_waited_for(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "run", tmp_path / "outside.json"
+    folder.mkdir()
+    outside.write_text(BUSY, encoding="utf-8")
+    (folder / FILE_NAME).symlink_to(outside)
+    assert read_load(folder) is None
+    (folder / FILE_NAME).unlink()
+    os.mkfifo(folder / FILE_NAME)
+    assert read_load(folder) is None
 
 
 def test_a_run_under_load_says_so_and_the_assumed_variation_is_wider(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ MOST_CANDIDATES = 20
 MOST_ROWS_OF_QUERY = 1_000
 """Rows that one call fetches: more than an answer has room for."""
 _MOST_RESULT_BYTES = 4 << 20
+MOST_CONDITIONS, _MOST_LETTERS_OF_CONDITION = 40, 500
+"""Of one check: each takes up to 50 ms, and an answer has room for about as many."""
 _MOST_LOADED = 8
 """Comparisons and queried runs in memory, within the `cache_bytes` of the settings; the store reads others quickly."""
 _SHOWN_OF_HEADLINE = ("baseline", "candidate", "delta", "ratio")
@@ -100,7 +102,7 @@ class Tools:
         every = find_runs(self.places.resolve(path))
         found = [run for run in every if is_run_inside(run, self.places.roots)]
         count = len(every) - len(found)
-        notes = [f"{count:,} runs are left out, since links lead to them outside of the roots."] if count else []
+        notes = [f"Left out, since links lead to them outside of the roots: {count:,} of the runs."] if count else []
         here = found[offset : offset + RUNS_AT_ONCE]
         outcomes: dict[str, Run | TfcompareError] = {}
         with self._reading:
@@ -259,6 +261,11 @@ class Tools:
         kernel:PATTERN, input_latency (times); peak_memory, memory_growth, flops, kernel_launches,
         occurrences:PATTERN (exact); mfu, hbm_share, rate:PATTERN.
         """
+        if len(conditions) > MOST_CONDITIONS or max(map(len, conditions), default=0) > _MOST_LETTERS_OF_CONDITION:
+            raise TfcompareError(
+                f"one call checks at most {MOST_CONDITIONS} conditions of up to {_MOST_LETTERS_OF_CONDITION} letters, "
+                f"and got {len(conditions):,}; ask for some of them"
+            )
         parsed = [parse_condition(text) for text in conditions]
         question = self._question([baseline, candidate], steps=step_choice(steps=steps, kind=step_kind))
         comparison, notes = self._comparison(question, context)
@@ -320,9 +327,13 @@ class Tools:
 
     def _load(self, kind: str, question: Question, make: Callable[[], T]) -> T:
         """What `make` returns, kept while the files do not change. Raises `Outside` if a link leads out."""
-        with self._reading:
-            found = self.places.runs_at(*question.places)
-            return self._loaded.get((kind, question, tuple(run.stat_key for run in found)), make)
+
+        def alone() -> T:
+            with self._reading:
+                return make()
+
+        found = self.places.runs_at(*question.places)
+        return self._loaded.get((kind, question, tuple(run.stat_key for run in found)), alone)
 
     def _page(
         self, base: str, comparison: Comparison, question: Question, view: str, options: dict[str, Any]
@@ -399,8 +410,13 @@ def _shown_columns(comparison: Comparison, name: str) -> list[str]:
 def _rows(sql: str, tables: RunTables, call: Call, offset: int, most: int) -> CallToolResult:
     """The rows of a query from `offset` on, at most so many."""
     memory = settings.from_environment().query_bytes
-    found = ask(sql, tables, Limits(memory_bytes=memory, rows=offset + most, result_bytes=_MOST_RESULT_BYTES))
-    frame = found.named().iloc[offset:]
+    limits = Limits(memory_bytes=memory, rows=most, result_bytes=_MOST_RESULT_BYTES, offset=offset)
+    found = ask(sql, tables, limits)
+    frame = found.named()
+    if frame.empty and found.cut:
+        raise TfcompareError(
+            f"a row takes more than {_MOST_RESULT_BYTES:,} bytes: ask for fewer columns or shorter texts"
+        )
     rows = as_json.jsonable(frame.astype(object).to_numpy().tolist())
 
     def more(count: int) -> Call:

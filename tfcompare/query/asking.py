@@ -38,7 +38,8 @@ threads reserve without using it."""
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits on a query's processor time and memory, and on the rows and bytes of its result; None: no limit.
+    """The limits on a query's processor time and memory, and on the rows and bytes of its result after the first
+    `offset` rows, which are left out; None: no limit.
 
     `waiting_seconds`: how long it may wait until fewer than `AT_ONCE` others are running.
     """
@@ -47,6 +48,7 @@ class Limits:
     memory_bytes: int = 2**30
     rows: int | None = None
     result_bytes: int | None = None
+    offset: int = 0
     waiting_seconds: float | None = None
 
 
@@ -139,9 +141,8 @@ class Asked:
     def _answer(self, child: Child) -> Answer:
         """Send the tables that the query reads, and fetch the rows."""
         limits = self._limits
-        reply = self._call(
-            child, "begin", self._sql, self._tables.columns(), limits.memory_bytes, limits.rows, limits.result_bytes
-        )
+        of_result = limits.rows, limits.result_bytes, limits.offset
+        reply = self._call(child, "begin", self._sql, self._tables.columns(), limits.memory_bytes, *of_result)
         while isinstance(reply, str):
             reply = self._call(child, "add", reply, self._tables.table(reply))
         names, types = reply

@@ -73,6 +73,7 @@ class _Query:
     given: set[str]
     rows: int | None
     bytes: int | None
+    offset: int
     seconds: float = 0.0
     reader: pa.RecordBatchReader | None = None
 
@@ -81,9 +82,15 @@ _query: _Query
 
 
 def begin(
-    sql: str, tables: Mapping[str, Mapping[str, str]], memory_bytes: int, rows: int | None, size: int | None
+    sql: str,
+    tables: Mapping[str, Mapping[str, str]],
+    memory_bytes: int,
+    rows: int | None,
+    size: int | None,
+    offset: int,
 ) -> str | tuple[list[str], list[str]]:
-    """Start a query of `tables` (columns and types by name), whose result is cut off after so many rows or bytes.
+    """Start a query of `tables` (columns and types by name), whose result begins after `offset` rows, and is cut off
+    after so many rows or bytes.
 
     Returns the name of a table that it reads, which `add` is to be called with; or (names, types) of the result's
     columns. This function and the others raise `TfcompareError` if the query fails.
@@ -95,7 +102,7 @@ def begin(
         sql.encode()
     except UnicodeError:
         raise TfcompareError("The query is no text that can be written in UTF-8.") from None
-    _query = _Query(connect(memory_bytes), sql, tables, set(), rows, size)
+    _query = _Query(connect(memory_bytes), sql, tables, set(), rows, size, offset)
     return _bind()
 
 
@@ -242,7 +249,9 @@ def _copy(query: _Query, reader: pa.RecordBatchReader, stream: Any, schema: pa.S
     """Write the next rows to the stream; returns what `part` says that the result ends with."""
     size = 0
     for batch in reader:
-        batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        whole = len(batch)
+        batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema).slice(query.offset)
+        query.offset = max(query.offset - whole, 0)
         fitting, cut = len(batch), ""
         if query.rows is not None and fitting > query.rows:
             fitting, cut = query.rows, "rows"

@@ -68,7 +68,7 @@ class Style:
 
 
 def document(view: str, content: Mapping[str, Any]) -> str:
-    """`values` as a JSON object."""
+    """The `values` of `content` as the text of a JSON object."""
     return json.dumps(values(view, content), ensure_ascii=False, allow_nan=False) + "\n"
 
 

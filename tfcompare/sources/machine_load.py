@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -66,11 +67,11 @@ def profiles_below(logdir: str | Path) -> list[Path]:
 
 def read_load(folder: Path) -> MachineLoad | None:
     """The load stored next to the profile in `folder`; None without such a file, or if it is invalid."""
-    path = folder / FILE_NAME
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a link may lead anywhere, a pipe would wait
     try:
-        if path.stat().st_size > _LARGEST_FILE_BYTES:
-            return None
-        content = json.loads(path.read_text(encoding="utf-8"))
+        with os.fdopen(os.open(folder / FILE_NAME, os.O_RDONLY | flags), "rb") as file:
+            data = file.read(_LARGEST_FILE_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+        content = json.loads(data[:_LARGEST_FILE_BYTES])
         return MachineLoad(int(content["cores"]), float(content["before"]), float(content["after"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -39,7 +39,9 @@ def main() -> None:
     body, report = folder / "check.md", Path(os.environ["REPORT"])
     before = report.stat().st_mtime_ns if report.is_file() else None
     command = [sys.executable, "-P", "-m", "tfcompare", *words(body)]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    env = os.environ | {"PYTHONUTF8": "1"}  # also where a pipe has another encoding
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=env)
+    sys.stdout.reconfigure(encoding="utf-8")
     # What is between these two lines of a log is no command to the runner, whatever names are in it.
     token = secrets.token_hex()
     sys.stdout.write(f"::stop-commands::{token}\n{done.stdout}{done.stderr}\n::{token}::\n")
@@ -47,7 +49,8 @@ def main() -> None:
         failed = f"### tfcompare: not judged\n\n<pre>{html.escape(done.stderr)}</pre>\n"
         body.write_text(done.stdout or failed, encoding="utf-8")
     is_new = report.is_file() and report.stat().st_mtime_ns != before
-    status = done.returncode if done.returncode in (0, 1, 2) else 2
+    has_judged = done.stdout and done.returncode in (0, 1, 2)  # or it has crashed, with 1 as well
+    status = done.returncode if has_judged else 2
     outputs = {"status": status, "body": body, "report": report if is_new else ""}
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         for name, value in outputs.items():

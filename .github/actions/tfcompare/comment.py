@@ -11,9 +11,11 @@ import os
 import re
 import sys
 import urllib.request
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 MOST_CHARACTERS = 60_000
 """GitHub takes 65,536."""
@@ -47,12 +49,22 @@ def update(repository: str, number: int) -> None:
     for page in range(1, MOST_PAGES + 1):
         found = request("GET", f"{comments}?per_page=100&page={page}")
         for one in found:
-            if str(one.get("body") or "").startswith(marker):
-                request("PATCH", f"{repository}/issues/comments/{int(one['id'])}", text)
+            if str(one.get("body") or "").startswith(marker) and is_changed(repository, int(one["id"]), text):
                 return
         if not found:
             break
     request("POST", comments, text)
+
+
+def is_changed(repository: str, comment_id: int, text: str) -> bool:
+    """Change a comment; not that of somebody else, who wrote the marker first."""
+    try:
+        request("PATCH", f"{repository}/issues/comments/{comment_id}", text)
+    except HTTPError as error:
+        if error.code in (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND):
+            return False
+        raise
+    return True
 
 
 def comment(body: str, report_url: str) -> str:

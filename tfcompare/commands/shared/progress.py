@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.output import note
@@ -27,12 +27,11 @@ class Reading:
 
     def __init__(self, needed_next: Sequence[str] = ()) -> None:
         self._needed_next = needed_next
-        self._has_begun = False
+        self._first = Lock()
 
     def __call__(self, found: FoundRun) -> OnProgress:
         """What to call with the progress of downloading this run."""
-        if not self._has_begun and not found.is_stored:
-            self._has_begun = True
+        if not found.is_stored and self._first.acquire(blocking=False):
             note_if_compiling()
             if self._needed_next:
                 Thread(target=lambda: [*map(import_module, self._needed_next)], daemon=True).start()
