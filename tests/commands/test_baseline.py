@@ -58,6 +58,28 @@ def test_a_check_with_a_file_is_as_one_with_the_profiles(tfcompare) -> None:
     assert tfcompare("check", "--baseline", "small", AFTER, *FAILING)[0] == 2, "another program"
 
 
+@pytest.mark.usefixtures("here")
+def test_steps_are_chosen_as_in_the_baseline(tfcompare) -> None:
+    chosen = ("--step-kind", "train_step", "--stray", "include")
+    condition = ("--fail-if", "step_time>+5%")
+    for options, given in (
+        (("--steps", "2:9"), "none, found --steps 2:9"),
+        (("--step-marker", "a b"), "none, found --step-marker 'a b'"),
+        (chosen, "none, found --step-kind train_step --stray include"),
+    ):
+        status, out, err = tfcompare("check", "--baseline", "main", AFTER, *condition, *options)
+        assert (status, out) == (2, "") and given in err
+    assert tfcompare("baseline", "set", "main", BEFORE, *chosen)[0] == 0
+    assert " with --step-kind train_step --stray include: step_time" in tfcompare("baseline", "list")[1]
+    status, _, err = tfcompare("check", "--baseline", "main", AFTER, *condition)
+    assert status == 2 and "expected --step-kind train_step --stray include, found none" in err
+    by_file, by_profile = (
+        tfcompare("check", *runs, AFTER, *condition, *chosen, "--format", "json")[1]
+        for runs in (("--baseline", "main"), (BEFORE,))
+    )
+    assert json.loads(by_file)["findings"] == json.loads(by_profile)["findings"]
+
+
 def outcomes(out: str) -> dict[str, str]:
     return {
         finding["condition"]: finding["outcome"]

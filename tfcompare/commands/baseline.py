@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tfcompare.compare.check.baseline_file import Acceptance, Baseline
     from tfcompare.compare.check.conditions import Condition, Findings
     from tfcompare.comparison import Comparison
+    from tfcompare.sources.step_choice import StepChoice
 
 SUMMARY = "keep the figures of a run in a file, for `check --baseline`"
 EXAMPLES = """examples:
@@ -126,7 +128,16 @@ def _words(baseline: Baseline) -> str:
     named = [(name, baseline.figures[name]) for name in ("step_time", "peak_memory") if name in baseline.figures]
     figures = ", ".join(f"{name} {format_value(one.value, one.unit)}" for name, one in named)
     captures = f"{count} capture{'s' * (count > 1)} on {baseline.device}, set on {baseline.made}"
+    if options := ", ".join(filter(None, dict.fromkeys(_options(one.choice) for one in baseline.captures))):
+        captures += f" with {options}"
     return f"{captures}: {figures}" if figures else captures
+
+
+def _options(choice: StepChoice) -> str:
+    """The options that make a choice of steps: `--steps 5:25 --step-kind train`; empty for the default."""
+    named = {"--steps": choice.range, "--step-marker": choice.marker, "--step-kind": choice.kind}
+    words = [word for option, value in named.items() if value is not None for word in (option, value)]
+    return text_of(shlex.join([*words, *(["--stray", "include"] if choice.counts_stray else [])]))
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -157,6 +168,12 @@ def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condit
     baseline = baseline_named(file, name)
     accepting = _accepting(arguments, today)
     asked = replace(question(arguments, arguments.baseline), repeats=(tuple(arguments.candidate_repeat),))
+    if any(capture.choice != asked.steps for capture in baseline.captures):
+        ours, given = _options(baseline.captures[0].choice) or "none", _options(asked.steps) or "none"
+        raise TfcompareError(
+            f"baseline {name} of {file} was set with other options for steps than those given: expected {ours}, found "
+            f"{given}; give the same, or set the baseline again (`tfcompare baseline set`) with those wanted"
+        )
     (candidate,), remarks = sides(asked, Reading())
     comparison, more = compared(asked, [runs_of(baseline, file, name), candidate])
     notes(remarks + more)
