@@ -116,6 +116,21 @@ def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
     assert "removed what was accepted" in tfcompare("baseline", "set", "main", BEFORE)[2]
 
 
+def test_what_was_accepted_for_other_captures_does_not_count(tfcompare, here: Path) -> None:
+    """As after a merge: one branch accepts, another sets the baseline again."""
+    file = here / "tfcompare-baseline.json"
+    check = ("check", "--baseline", "main", AFTER, "--fail-if", "flops>+1%", "--format", "json")
+    assert tfcompare(*check, "--accept", "a layer", "--until", "2099-01-31")[0] == 0
+    accepting = json.loads(file.read_text())
+    assert tfcompare("baseline", "set", "main", f"{BEFORE}/h100_store_activations_run-1")[0] == 0
+    merged = json.loads(file.read_text())
+    merged["baselines"]["main"]["accepted"] = accepting["baselines"]["main"]["accepted"]
+    file.write_text(json.dumps(merged))
+    status, out, _ = tfcompare(*check)
+    assert status == 1 and "for other captures of the baseline" in json.loads(out)["findings"][0]["remark"]
+    assert "for other captures" in tfcompare("baseline", "list")[1]
+
+
 @pytest.mark.usefixtures("here")
 def test_a_limit_on_the_candidate_is_loosened_to_the_accepted_value(tfcompare) -> None:
     bound = ("--fail-if", "kernel_launches>10", "--fail-if", "mfu<0.9", "--format", "json")

@@ -126,6 +126,8 @@ def changed(content: dict, *path: str | int, to: object) -> dict:
 
 MAIN = ("baselines", "main")
 HOST = (*MAIN, "captures", 0, "hosts", 0)
+ACCEPTED = {"metric": "flops", "value": 1, "unit": "FLOP", "by": "ada", "because": "new"}
+ACCEPTED |= {"until": "2027-01-31", "on": "2026-11-30"}
 STEPS, CELLS = ((*HOST, "tables", name) for name in ("steps", "op_cells"))
 
 
@@ -134,6 +136,7 @@ STEPS, CELLS = ((*HOST, "tables", name) for name in ("steps", "op_cells"))
     [
         (("format",), "1"),
         ((*MAIN, "captures"), []),
+        ((*MAIN, "accepted"), [ACCEPTED, ACCEPTED]),
         ((*MAIN, "captures", 0, "recorded"), "yesterday"),
         ((*MAIN, "figures", "step_time"), {"value": None, "unit": "µs"}),
         ((*HOST, "origin", "start_ns"), -1),
@@ -164,6 +167,7 @@ def test_a_damaged_file_is_one_sentence(path: tuple[str | int, ...], value: obje
         ("<<<<<<< HEAD", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
         ('{"format": NaN}', "NaN"),
+        ('{"format": 1, "baselines": {"main": {}, "main": {}}}', "has 'main' twice"),
         (" " * 3_000_000, "is larger than"),
         ('{"format": 2, "baselines": 5}', "of format 2, and this tfcompare"),
     ],

@@ -110,7 +110,9 @@ def _list(arguments: argparse.Namespace) -> None:
         print(f"{text_of(name)}: {text_of(_words(baseline))}")
         for one in baseline.accepted:
             value = format_value(one.value, one.unit)
-            print(text_of(f"  {one.metric}: {value} accepted until {one.until} by {one.by} because “{one.because}”"))
+            told = f"  {one.metric}: {value} accepted until {one.until} by {one.by} because “{one.because}”"
+            other = "" if one.captures == baseline.content_ids else ", for other captures: does not count"
+            print(text_of(told + other))
 
 
 def _remove(arguments: argparse.Namespace) -> None:

@@ -35,6 +35,9 @@ class Judging:
         if accepted is None or accepted.unit != measured.unit:
             return Asked(condition, measured)
         value = format_value(accepted.value, accepted.unit)
+        if accepted.captures != self.baseline.content_ids:
+            why = "this was for other captures of the baseline, and does not count; accept it again if it still holds"
+            return Asked(condition, measured, f"{value} was {_words(accepted)}; {why}")
         if accepted.until < self.today:
             return Asked(condition, measured, f"{value} was {_words(accepted)}; this has expired")
         if not condition.is_change:
@@ -105,6 +108,7 @@ def _of_candidate(measured: Measured) -> float:
 
 
 def with_accepted(baseline: Baseline, accepted: Sequence[Acceptance]) -> Baseline:
-    """The baseline with these acceptances in place of those of the same metrics."""
-    renewed = {one.metric: one for one in (*baseline.accepted, *accepted)}
+    """The baseline with these acceptances, for its captures, in place of those of the same metrics."""
+    of_captures = [replace(one, captures=baseline.content_ids) for one in accepted]
+    renewed = {one.metric: one for one in (*baseline.accepted, *of_captures)}
     return replace(baseline, accepted=tuple(renewed[name] for name in sorted(renewed)))

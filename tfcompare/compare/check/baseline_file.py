@@ -11,6 +11,7 @@ import json
 import math
 import os
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -57,7 +58,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The value of a metric, as `Finding.name` has it, that `by` accepted `on` a day, `until` the end of another."""
+    """The value of a metric, as `Finding.name` has it, that `by` accepted `on` a day, `until` the end of another.
+
+    `captures`: the `content_id` of those of the baseline that it was compared with.
+    """
 
     metric: str
     value: float
@@ -66,6 +70,7 @@ class Acceptance:
     by: str
     on: date
     because: str
+    captures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,11 @@ class Baseline:
     left_out: LeftOut
     captures: tuple[CaptureRecord, ...]
     accepted: tuple[Acceptance, ...] = ()
+
+    @property
+    def content_ids(self) -> tuple[str, ...]:
+        """Those of the captures, in order."""
+        return tuple(sorted(capture.content_id for capture in self.captures))
 
     def why_unknown(self, metric: str, pattern: str) -> str:
         """Why a metric, a key of `METRICS`, cannot be told from the file, and what to do; empty if it can."""
@@ -147,9 +157,19 @@ def read_baselines(path: Path) -> dict[str, Baseline]:
                 f"{path}: is of format {found}, and this tfcompare ({__version__}) reads format {FORMAT}; use the "
                 "version that wrote it, or set the baseline again"
             )
+        json.loads(data, object_pairs_hook=_of_unique_keys)
         return from_json(data, _File).baselines
     except Damaged as error:
         raise _damaged(path, error) from None
+
+
+def _of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object. Raises `Damaged` if a key is there twice, which a merge can leave behind."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise Damaged(f"has {twice[:_LONGEST_NAME]!r} twice in one object")
+    return found
 
 
 def _damaged(path: Path, error: Damaged) -> TfcompareError:
@@ -174,6 +194,8 @@ def runs_of(baseline: Baseline, path: Path, name: str) -> tuple[Run, ...]:
             raise Damaged(f"has no captures of {name}")
         if any(one.value < 0 for one in baseline.accepted):
             raise Damaged("has an accepted value below 0")
+        if len({one.metric for one in baseline.accepted}) < len(baseline.accepted):
+            raise Damaged("has two accepted values of a metric")
         return tuple(restored(capture, path / name) for capture in baseline.captures)
     except Damaged as error:
         raise _damaged(path, error) from None
