@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import stat
 from datetime import date
 from pathlib import Path
 
@@ -175,6 +177,33 @@ def test_a_damaged_file_is_one_sentence(path: tuple[str | int, ...], value: obje
 def test_a_file_of_something_else_is_one_sentence(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(text)
     with pytest.raises(TfcompareError, match=told):
+        read_baselines(tmp_path / "b.json")
+
+
+def test_a_pipe_is_refused_and_a_link_and_the_mode_stay(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TfcompareError, match="it is no file"):
+        read_baselines(tmp_path / "pipe")
+    with pytest.raises(TfcompareError, match=r"nowhere/b\.json: could not write .*: No such file or directory$"):
+        write_baselines(tmp_path / "nowhere" / "b.json", {})
+    (tmp_path / "of_any_file").touch()
+    usual = (tmp_path / "of_any_file").stat().st_mode
+    file, link = tmp_path / "b.json", tmp_path / "link"
+    write_baselines(file, {})
+    assert file.stat().st_mode == usual
+    file.chmod(0o640)
+    link.symlink_to(file)
+    before = file.stat().st_ino
+    write_baselines(link, {})
+    assert link.is_symlink() and file.stat().st_ino != before and stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "of_any_file", "b.json", "link"}
+
+
+@pytest.mark.parametrize("content", ["{}", '{"format": 2}'])
+def test_what_an_error_advises_helps(content: str, tmp_path: Path) -> None:
+    """`set` reads the file first, so that it has to be removed."""
+    (tmp_path / "b.json").write_text(content)
+    with pytest.raises(TfcompareError, match="remove the file, then"):
         read_baselines(tmp_path / "b.json")
 
 
