@@ -26,6 +26,9 @@ from tfcompare.compare.check.baseline_file import (
 )
 from tfcompare.compare.check.condition_metrics import METRICS
 from tfcompare.compare.check.conditions import Findings, check, parse_condition
+from tfcompare.compare.check.measured import SHARE, TIME, Measured, by_time
+from tfcompare.compare.stats.change_test import Level
+from tfcompare.compare.stats.verdict import SAME, Verdict
 from tfcompare.errors import TfcompareError
 from tfcompare.loading import Question, answer, compared, sides
 
@@ -205,6 +208,14 @@ def test_what_an_error_advises_helps(content: str, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(content)
     with pytest.raises(TfcompareError, match="remove the file, then"):
         read_baselines(tmp_path / "b.json")
+
+
+def test_work_that_was_added_up_in_another_order_is_the_same() -> None:
+    exactly = Verdict(SAME, "identical file", 1.0, 1.0, 1.0)
+    time = Measured(TIME, 1.0, 1.0, exactly, Level(1.0, 1.0, 1.0, ""))
+    verdict = by_time(SHARE, (0.3, 0.1 + 0.2), time).verdict
+    assert (verdict.word, verdict.ratio, verdict.low, verdict.high) == (SAME, 1.0, 1.0, 1.0)
+    assert by_time(SHARE, (0.3, 0.3001), time).verdict.ratio > 1
 
 
 def test_figures_are_those_of_the_run(tmp_path: Path) -> None:
