@@ -150,6 +150,8 @@ def test_a_limit_on_the_candidate_is_loosened_to_the_accepted_value(tfcompare) -
         (("--report", "r.html"), "a report needs both profiles"),
         (("--accept", "x"), "takes --until DATE"),
         (("--accept", "x", "--until", "soon"), "expected a day such as 2027-01-31"),
+        (("--accept", "x", "--until", "20990131"), "expected a day"),
+        (("--accept", "x", "--until", "2099-W05-1"), "expected a day"),
         (("--accept", "x", "--until", "2020-01-31"), "not before today"),
         (("--accept", " \n", "--until", "2099-01-31"), "expected a reason"),
         (("--baseline-repeat", BEFORE), "cannot be used with --baseline"),

@@ -202,7 +202,7 @@ def _accepting(arguments: argparse.Namespace, today: date) -> Acceptance | None:
         until = date.fromisoformat(arguments.until)
     except ValueError:
         until = date.min
-    if until < today:
+    if until < today or until.isoformat() != arguments.until:  # 20270131 and 2027-W04-7 are read as well
         raise TfcompareError(
             f"--until {arguments.until!r}: expected a day such as 2027-01-31, not before today ({today})"
         )
