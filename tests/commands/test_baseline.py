@@ -104,7 +104,9 @@ def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
 
     status, out, _ = tfcompare(*check, "json")
     assert status == 0 and set(outcomes(out).values()) == {"passed"}
-    flops = json.loads(out)["findings"][0]
+    flops, time = json.loads(out)["findings"][:2]
+    assert flops["reason"] == "compared with an accepted value: compared exactly"
+    assert time["change"] == 0 and "Compared with the baseline itself: 95 % confidence interval" in time["reason"]
     assert (flops["change"], flops["baseline"], flops["remark"]) == (0.0, flops["candidate"], told)
     _, out, _ = tfcompare(*check, "markdown")
     assert r"because “a \| \`third\` layer”" in out

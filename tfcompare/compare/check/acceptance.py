@@ -68,8 +68,11 @@ def _compared_with(measured: Measured, value: float) -> Measured:
     """The change from a value instead of the baseline's, which is assumed to vary as the baseline does; from 0 or
     nothing, the candidate's own interval is taken."""
     before, found, level = measured.baseline, measured.verdict, measured.level
-    reason = f"compared with an accepted value, which is assumed to vary as the baseline does: {found.reason}"
-    if measured.unit in (BYTES, COUNT, FLOPS) or not value:
+    is_exact, reason = measured.unit in (BYTES, COUNT, FLOPS), f"compared with an accepted value: {found.reason}"
+    if not is_exact:  # the interval in `found.reason` is that of the ratio to the baseline
+        assumed = ", which is assumed to vary as the baseline does" if value else ""
+        reason = f"compared with an accepted value{assumed}. Compared with the baseline itself: {found.reason}"
+    if is_exact or not value:
         return replace(
             count_result(measured.unit, value, _of_candidate(measured), reason), level=level, kind=measured.kind
         )
