@@ -118,6 +118,22 @@ def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
     assert "removed what was accepted" in tfcompare("baseline", "set", "main", BEFORE)[2]
 
 
+def test_what_is_accepted_is_renewed_before_it_expires(tfcompare, here: Path) -> None:
+    def accepted() -> dict[str, tuple[float, str, str]]:
+        content = json.loads((here / "tfcompare-baseline.json").read_text())["baselines"]["main"]["accepted"]
+        return {one["metric"]: (one["value"], one["until"], one["because"]) for one in content}
+
+    check = ("check", "--baseline", "main", "--fail-if", "kernel_launches>10", "--fail-if", "flops>+1%")
+    assert tfcompare(*check, AFTER, "--accept", "first", "--until", "2098-01-31")[0] == 0
+    once = accepted()
+    _, _, err = tfcompare(*check, BEFORE, "--accept", "longer", "--until", "2099-01-31")
+    assert "accepted in tfcompare-baseline.json: kernel_launches\n" in err, "flops are as before, and need none"
+    value = once["kernel_launches"][0]
+    assert accepted() == once | {"kernel_launches": (value, "2099-01-31", "longer")}
+    _, _, err = tfcompare(*check[:3], BEFORE, "--fail-if", "flops>+1%", "--accept", "x", "--until", "2099-01-31")
+    assert "nothing failed, so nothing was accepted" in err
+
+
 def test_what_was_accepted_for_other_captures_does_not_count(tfcompare, here: Path) -> None:
     """As after a merge: one branch accepts, another sets the baseline again."""
     file = here / "tfcompare-baseline.json"

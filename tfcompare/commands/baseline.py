@@ -46,7 +46,7 @@ EXAMPLES = """examples:
 DEFAULT_FILE = Path("tfcompare-baseline.json")
 _ACCEPT = (
     "with --baseline: write into its file that what fails now is accepted, and until when; checks then compare with "
-    "the accepted values, this one included"
+    "the accepted values, this one included; if nothing fails, renew what would without being accepted"
 )
 _LONGEST_REASON = 500
 _GIT_S = 5
@@ -161,7 +161,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condition]) -> tuple[Comparison, Findings]:
     """The comparison with a baseline of a file, and the findings; writes what is accepted. Raises `TfcompareError`."""
-    from tfcompare.compare.check.acceptance import Judging, acceptances, with_accepted
+    from tfcompare.compare.check.acceptance import Judging, acceptances, renewed, with_accepted
     from tfcompare.compare.check.baseline_file import baseline_named, read_baselines, runs_of, write_baselines
     from tfcompare.compare.check.conditions import check
     from tfcompare.loading import compared, sides
@@ -183,6 +183,9 @@ def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condit
     if accepting is None:
         return comparison, findings
     accepted = acceptances(findings, accepting, strict=arguments.strict)
+    if not accepted:  # renew what would fail without its acceptance
+        alone = check(comparison, conditions, Judging(replace(baseline, accepted=()), today))
+        accepted = renewed(baseline, acceptances(alone, accepting, strict=arguments.strict))
     if not accepted:
         note("note: nothing failed, so nothing was accepted")
         return comparison, findings

@@ -105,6 +105,12 @@ def acceptances(findings: Findings, accepting: Acceptance, *, strict: bool) -> l
     ]
 
 
+def renewed(baseline: Baseline, acceptances: Sequence[Acceptance]) -> list[Acceptance]:
+    """These with the values that the baseline's have: the candidate's are within the limits of those by now."""
+    values = {one.metric: one.value for one in baseline.accepted}
+    return [replace(one, value=values[one.metric]) for one in acceptances if one.metric in values]
+
+
 def _of_candidate(measured: Measured) -> float:
     """The candidate's value; 0 of what it has not any more."""
     return measured.level.value if math.isnan(measured.candidate) else measured.candidate
@@ -113,5 +119,5 @@ def _of_candidate(measured: Measured) -> float:
 def with_accepted(baseline: Baseline, accepted: Sequence[Acceptance]) -> Baseline:
     """The baseline with these acceptances, for its captures, in place of those of the same metrics."""
     of_captures = [replace(one, captures=baseline.content_ids) for one in accepted]
-    renewed = {one.metric: one for one in (*baseline.accepted, *of_captures)}
-    return replace(baseline, accepted=tuple(renewed[name] for name in sorted(renewed)))
+    by_metric = {one.metric: one for one in (*baseline.accepted, *of_captures)}
+    return replace(baseline, accepted=tuple(by_metric[name] for name in sorted(by_metric)))
