@@ -58,6 +58,28 @@ def test_a_check_with_a_file_is_as_one_with_the_profiles(tfcompare) -> None:
     assert tfcompare("check", "--baseline", "small", AFTER, *FAILING)[0] == 2, "another program"
 
 
+@pytest.mark.usefixtures("here")
+def test_steps_are_chosen_as_in_the_baseline(tfcompare) -> None:
+    chosen = ("--step-kind", "train_step", "--stray", "include")
+    condition = ("--fail-if", "step_time>+5%")
+    for options, given in (
+        (("--steps", "2:9"), "none, found --steps 2:9"),
+        (("--step-marker", "a b"), "none, found --step-marker 'a b'"),
+        (chosen, "none, found --step-kind train_step --stray include"),
+    ):
+        status, out, err = tfcompare("check", "--baseline", "main", AFTER, *condition, *options)
+        assert (status, out) == (2, "") and given in err
+    assert tfcompare("baseline", "set", "main", BEFORE, *chosen)[0] == 0
+    assert " with --step-kind train_step --stray include: step_time" in tfcompare("baseline", "list")[1]
+    status, _, err = tfcompare("check", "--baseline", "main", AFTER, *condition)
+    assert status == 2 and "expected --step-kind train_step --stray include, found none" in err
+    by_file, by_profile = (
+        tfcompare("check", *runs, AFTER, *condition, *chosen, "--format", "json")[1]
+        for runs in (("--baseline", "main"), (BEFORE,))
+    )
+    assert json.loads(by_file)["findings"] == json.loads(by_profile)["findings"]
+
+
 def outcomes(out: str) -> dict[str, str]:
     return {
         finding["condition"]: finding["outcome"]
@@ -82,7 +104,9 @@ def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
 
     status, out, _ = tfcompare(*check, "json")
     assert status == 0 and set(outcomes(out).values()) == {"passed"}
-    flops = json.loads(out)["findings"][0]
+    flops, time = json.loads(out)["findings"][:2]
+    assert flops["reason"] == "compared with an accepted value: compared exactly"
+    assert time["change"] == 0 and "Compared with the baseline itself: 95 % confidence interval" in time["reason"]
     assert (flops["change"], flops["baseline"], flops["remark"]) == (0.0, flops["candidate"], told)
     _, out, _ = tfcompare(*check, "markdown")
     assert r"because “a \| \`third\` layer”" in out
@@ -92,6 +116,37 @@ def test_what_is_accepted_counts_until_its_date(tfcompare, here: Path) -> None:
     assert status == 1 and outcomes(out)["flops>+1%"] == "failed"
     assert json.loads(out)["findings"][0]["remark"].endswith("; this has expired")
     assert "removed what was accepted" in tfcompare("baseline", "set", "main", BEFORE)[2]
+
+
+def test_what_is_accepted_is_renewed_before_it_expires(tfcompare, here: Path) -> None:
+    def accepted() -> dict[str, tuple[float, str, str]]:
+        content = json.loads((here / "tfcompare-baseline.json").read_text())["baselines"]["main"]["accepted"]
+        return {one["metric"]: (one["value"], one["until"], one["because"]) for one in content}
+
+    check = ("check", "--baseline", "main", "--fail-if", "kernel_launches>10", "--fail-if", "flops>+1%")
+    assert tfcompare(*check, AFTER, "--accept", "first", "--until", "2098-01-31")[0] == 0
+    once = accepted()
+    _, _, err = tfcompare(*check, BEFORE, "--accept", "longer", "--until", "2099-01-31")
+    assert "accepted in tfcompare-baseline.json: kernel_launches\n" in err, "flops are as before, and need none"
+    value = once["kernel_launches"][0]
+    assert accepted() == once | {"kernel_launches": (value, "2099-01-31", "longer")}
+    _, _, err = tfcompare(*check[:3], BEFORE, "--fail-if", "flops>+1%", "--accept", "x", "--until", "2099-01-31")
+    assert "nothing failed, so nothing was accepted" in err
+
+
+def test_what_was_accepted_for_other_captures_does_not_count(tfcompare, here: Path) -> None:
+    """As after a merge: one branch accepts, another sets the baseline again."""
+    file = here / "tfcompare-baseline.json"
+    check = ("check", "--baseline", "main", AFTER, "--fail-if", "flops>+1%", "--format", "json")
+    assert tfcompare(*check, "--accept", "a layer", "--until", "2099-01-31")[0] == 0
+    accepting = json.loads(file.read_text())
+    assert tfcompare("baseline", "set", "main", f"{BEFORE}/h100_store_activations_run-1")[0] == 0
+    merged = json.loads(file.read_text())
+    merged["baselines"]["main"]["accepted"] = accepting["baselines"]["main"]["accepted"]
+    file.write_text(json.dumps(merged))
+    status, out, _ = tfcompare(*check)
+    assert status == 1 and "for other captures of the baseline" in json.loads(out)["findings"][0]["remark"]
+    assert "for other captures" in tfcompare("baseline", "list")[1]
 
 
 @pytest.mark.usefixtures("here")
@@ -113,6 +168,8 @@ def test_a_limit_on_the_candidate_is_loosened_to_the_accepted_value(tfcompare) -
         (("--report", "r.html"), "a report needs both profiles"),
         (("--accept", "x"), "takes --until DATE"),
         (("--accept", "x", "--until", "soon"), "expected a day such as 2027-01-31"),
+        (("--accept", "x", "--until", "20990131"), "expected a day"),
+        (("--accept", "x", "--until", "2099-W05-1"), "expected a day"),
         (("--accept", "x", "--until", "2020-01-31"), "not before today"),
         (("--accept", " \n", "--until", "2099-01-31"), "expected a reason"),
         (("--baseline-repeat", BEFORE), "cannot be used with --baseline"),

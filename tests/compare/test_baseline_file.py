@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import stat
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +26,9 @@ from tfcompare.compare.check.baseline_file import (
 )
 from tfcompare.compare.check.condition_metrics import METRICS
 from tfcompare.compare.check.conditions import Findings, check, parse_condition
+from tfcompare.compare.check.measured import SHARE, TIME, Measured, by_time
+from tfcompare.compare.stats.change_test import Level
+from tfcompare.compare.stats.verdict import SAME, Verdict
 from tfcompare.errors import TfcompareError
 from tfcompare.loading import Question, answer, compared, sides
 
@@ -126,6 +131,8 @@ def changed(content: dict, *path: str | int, to: object) -> dict:
 
 MAIN = ("baselines", "main")
 HOST = (*MAIN, "captures", 0, "hosts", 0)
+ACCEPTED = {"metric": "flops", "value": 1, "unit": "FLOP", "by": "ada", "because": "new"}
+ACCEPTED |= {"until": "2027-01-31", "on": "2026-11-30"}
 STEPS, CELLS = ((*HOST, "tables", name) for name in ("steps", "op_cells"))
 
 
@@ -134,6 +141,7 @@ STEPS, CELLS = ((*HOST, "tables", name) for name in ("steps", "op_cells"))
     [
         (("format",), "1"),
         ((*MAIN, "captures"), []),
+        ((*MAIN, "accepted"), [ACCEPTED, ACCEPTED]),
         ((*MAIN, "captures", 0, "recorded"), "yesterday"),
         ((*MAIN, "figures", "step_time"), {"value": None, "unit": "µs"}),
         ((*HOST, "origin", "start_ns"), -1),
@@ -164,6 +172,7 @@ def test_a_damaged_file_is_one_sentence(path: tuple[str | int, ...], value: obje
         ("<<<<<<< HEAD", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
         ('{"format": NaN}', "NaN"),
+        ('{"format": 1, "baselines": {"main": {}, "main": {}}}', "has 'main' twice"),
         (" " * 3_000_000, "is larger than"),
         ('{"format": 2, "baselines": 5}', "of format 2, and this tfcompare"),
     ],
@@ -172,6 +181,41 @@ def test_a_file_of_something_else_is_one_sentence(text: str, told: str, tmp_path
     (tmp_path / "b.json").write_text(text)
     with pytest.raises(TfcompareError, match=told):
         read_baselines(tmp_path / "b.json")
+
+
+def test_a_pipe_is_refused_and_a_link_and_the_mode_stay(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TfcompareError, match="it is no file"):
+        read_baselines(tmp_path / "pipe")
+    with pytest.raises(TfcompareError, match=r"nowhere/b\.json: could not write .*: No such file or directory$"):
+        write_baselines(tmp_path / "nowhere" / "b.json", {})
+    (tmp_path / "of_any_file").touch()
+    usual = (tmp_path / "of_any_file").stat().st_mode
+    file, link = tmp_path / "b.json", tmp_path / "link"
+    write_baselines(file, {})
+    assert file.stat().st_mode == usual
+    file.chmod(0o640)
+    link.symlink_to(file)
+    before = file.stat().st_ino
+    write_baselines(link, {})
+    assert link.is_symlink() and file.stat().st_ino != before and stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "of_any_file", "b.json", "link"}
+
+
+@pytest.mark.parametrize("content", ["{}", '{"format": 2}'])
+def test_what_an_error_advises_helps(content: str, tmp_path: Path) -> None:
+    """`set` reads the file first, so that it has to be removed."""
+    (tmp_path / "b.json").write_text(content)
+    with pytest.raises(TfcompareError, match="remove the file, then"):
+        read_baselines(tmp_path / "b.json")
+
+
+def test_work_that_was_added_up_in_another_order_is_the_same() -> None:
+    exactly = Verdict(SAME, "identical file", 1.0, 1.0, 1.0)
+    time = Measured(TIME, 1.0, 1.0, exactly, Level(1.0, 1.0, 1.0, ""))
+    verdict = by_time(SHARE, (0.3, 0.1 + 0.2), time).verdict
+    assert (verdict.word, verdict.ratio, verdict.low, verdict.high) == (SAME, 1.0, 1.0, 1.0)
+    assert by_time(SHARE, (0.3, 0.3001), time).verdict.ratio > 1
 
 
 def test_figures_are_those_of_the_run(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tfcompare.compare.check.baseline_file import Acceptance, Baseline
     from tfcompare.compare.check.conditions import Condition, Findings
     from tfcompare.comparison import Comparison
+    from tfcompare.sources.step_choice import StepChoice
 
 SUMMARY = "keep the figures of a run in a file, for `check --baseline`"
 EXAMPLES = """examples:
@@ -44,7 +46,7 @@ EXAMPLES = """examples:
 DEFAULT_FILE = Path("tfcompare-baseline.json")
 _ACCEPT = (
     "with --baseline: write into its file that what fails now is accepted, and until when; checks then compare with "
-    "the accepted values, this one included"
+    "the accepted values, this one included; if nothing fails, renew what would without being accepted"
 )
 _LONGEST_REASON = 500
 _GIT_S = 5
@@ -108,7 +110,9 @@ def _list(arguments: argparse.Namespace) -> None:
         print(f"{text_of(name)}: {text_of(_words(baseline))}")
         for one in baseline.accepted:
             value = format_value(one.value, one.unit)
-            print(text_of(f"  {one.metric}: {value} accepted until {one.until} by {one.by} because “{one.because}”"))
+            told = f"  {one.metric}: {value} accepted until {one.until} by {one.by} because “{one.because}”"
+            other = "" if one.captures == baseline.content_ids else ", for other captures: does not count"
+            print(text_of(told + other))
 
 
 def _remove(arguments: argparse.Namespace) -> None:
@@ -126,7 +130,16 @@ def _words(baseline: Baseline) -> str:
     named = [(name, baseline.figures[name]) for name in ("step_time", "peak_memory") if name in baseline.figures]
     figures = ", ".join(f"{name} {format_value(one.value, one.unit)}" for name, one in named)
     captures = f"{count} capture{'s' * (count > 1)} on {baseline.device}, set on {baseline.made}"
+    if options := ", ".join(filter(None, dict.fromkeys(_options(one.choice) for one in baseline.captures))):
+        captures += f" with {options}"
     return f"{captures}: {figures}" if figures else captures
+
+
+def _options(choice: StepChoice) -> str:
+    """The options that make a choice of steps: `--steps 5:25 --step-kind train`; empty for the default."""
+    named = {"--steps": choice.range, "--step-marker": choice.marker, "--step-kind": choice.kind}
+    words = [word for option, value in named.items() if value is not None for word in (option, value)]
+    return text_of(shlex.join([*words, *(["--stray", "include"] if choice.counts_stray else [])]))
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -148,7 +161,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condition]) -> tuple[Comparison, Findings]:
     """The comparison with a baseline of a file, and the findings; writes what is accepted. Raises `TfcompareError`."""
-    from tfcompare.compare.check.acceptance import Judging, acceptances, with_accepted
+    from tfcompare.compare.check.acceptance import Judging, acceptances, renewed, with_accepted
     from tfcompare.compare.check.baseline_file import baseline_named, read_baselines, runs_of, write_baselines
     from tfcompare.compare.check.conditions import check
     from tfcompare.loading import compared, sides
@@ -157,6 +170,12 @@ def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condit
     baseline = baseline_named(file, name)
     accepting = _accepting(arguments, today)
     asked = replace(question(arguments, arguments.baseline), repeats=(tuple(arguments.candidate_repeat),))
+    if any(capture.choice != asked.steps for capture in baseline.captures):
+        ours, given = _options(baseline.captures[0].choice) or "none", _options(asked.steps) or "none"
+        raise TfcompareError(
+            f"baseline {name} of {file} was set with other options for steps than those given: expected {ours}, found "
+            f"{given}; give the same, or set the baseline again (`tfcompare baseline set`) with those wanted"
+        )
     (candidate,), remarks = sides(asked, Reading())
     comparison, more = compared(asked, [runs_of(baseline, file, name), candidate])
     notes(remarks + more)
@@ -164,6 +183,9 @@ def checked_with_file(arguments: argparse.Namespace, conditions: Sequence[Condit
     if accepting is None:
         return comparison, findings
     accepted = acceptances(findings, accepting, strict=arguments.strict)
+    if not accepted:  # renew what would fail without its acceptance
+        alone = check(comparison, conditions, Judging(replace(baseline, accepted=()), today))
+        accepted = renewed(baseline, acceptances(alone, accepting, strict=arguments.strict))
     if not accepted:
         note("note: nothing failed, so nothing was accepted")
         return comparison, findings
@@ -183,7 +205,7 @@ def _accepting(arguments: argparse.Namespace, today: date) -> Acceptance | None:
         until = date.fromisoformat(arguments.until)
     except ValueError:
         until = date.min
-    if until < today:
+    if until < today or until.isoformat() != arguments.until:  # 20270131 and 2027-W04-7 are read as well
         raise TfcompareError(
             f"--until {arguments.until!r}: expected a day such as 2027-01-31, not before today ({today})"
         )

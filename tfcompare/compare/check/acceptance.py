@@ -35,6 +35,9 @@ class Judging:
         if accepted is None or accepted.unit != measured.unit:
             return Asked(condition, measured)
         value = format_value(accepted.value, accepted.unit)
+        if accepted.captures != self.baseline.content_ids:
+            why = "this was for other captures of the baseline, and does not count; accept it again if it still holds"
+            return Asked(condition, measured, f"{value} was {_words(accepted)}; {why}")
         if accepted.until < self.today:
             return Asked(condition, measured, f"{value} was {_words(accepted)}; this has expired")
         if not condition.is_change:
@@ -65,8 +68,11 @@ def _compared_with(measured: Measured, value: float) -> Measured:
     """The change from a value instead of the baseline's, which is assumed to vary as the baseline does; from 0 or
     nothing, the candidate's own interval is taken."""
     before, found, level = measured.baseline, measured.verdict, measured.level
-    reason = f"compared with an accepted value, which is assumed to vary as the baseline does: {found.reason}"
-    if measured.unit in (BYTES, COUNT, FLOPS) or not value:
+    is_exact, reason = measured.unit in (BYTES, COUNT, FLOPS), f"compared with an accepted value: {found.reason}"
+    if not is_exact:  # the interval in `found.reason` is that of the ratio to the baseline
+        assumed = ", which is assumed to vary as the baseline does" if value else ""
+        reason = f"compared with an accepted value{assumed}. Compared with the baseline itself: {found.reason}"
+    if is_exact or not value:
         return replace(
             count_result(measured.unit, value, _of_candidate(measured), reason), level=level, kind=measured.kind
         )
@@ -99,12 +105,19 @@ def acceptances(findings: Findings, accepting: Acceptance, *, strict: bool) -> l
     ]
 
 
+def renewed(baseline: Baseline, acceptances: Sequence[Acceptance]) -> list[Acceptance]:
+    """These with the values that the baseline's have: the candidate's are within the limits of those by now."""
+    values = {one.metric: one.value for one in baseline.accepted}
+    return [replace(one, value=values[one.metric]) for one in acceptances if one.metric in values]
+
+
 def _of_candidate(measured: Measured) -> float:
     """The candidate's value; 0 of what it has not any more."""
     return measured.level.value if math.isnan(measured.candidate) else measured.candidate
 
 
 def with_accepted(baseline: Baseline, accepted: Sequence[Acceptance]) -> Baseline:
-    """The baseline with these acceptances in place of those of the same metrics."""
-    renewed = {one.metric: one for one in (*baseline.accepted, *accepted)}
-    return replace(baseline, accepted=tuple(renewed[name] for name in sorted(renewed)))
+    """The baseline with these acceptances, for its captures, in place of those of the same metrics."""
+    of_captures = [replace(one, captures=baseline.content_ids) for one in accepted]
+    by_metric = {one.metric: one for one in (*baseline.accepted, *of_captures)}
+    return replace(baseline, accepted=tuple(by_metric[name] for name in sorted(by_metric)))

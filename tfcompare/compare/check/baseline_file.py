@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
+import stat
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -18,6 +21,7 @@ from fnmatch import fnmatchcase
 from glob import escape
 from itertools import accumulate, takewhile
 from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfcompare import __version__
@@ -27,6 +31,7 @@ from tfcompare.compare.matching.overlap import OTHERS
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.record_environment import PACKAGES
 from tfcompare.store.contents import Damaged, from_json
 from tfcompare.text import text_of
@@ -57,7 +62,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The value of a metric, as `Finding.name` has it, that `by` accepted `on` a day, `until` the end of another."""
+    """The value of a metric, as `Finding.name` has it, that `by` accepted `on` a day, `until` the end of another.
+
+    `captures`: the `content_id` of those of the baseline that it was compared with.
+    """
 
     metric: str
     value: float
@@ -66,6 +74,7 @@ class Acceptance:
     by: str
     on: date
     because: str
+    captures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,11 @@ class Baseline:
     left_out: LeftOut
     captures: tuple[CaptureRecord, ...]
     accepted: tuple[Acceptance, ...] = ()
+
+    @property
+    def content_ids(self) -> tuple[str, ...]:
+        """Those of the captures, in order."""
+        return tuple(sorted(capture.content_id for capture in self.captures))
 
     def why_unknown(self, metric: str, pattern: str) -> str:
         """Why a metric, a key of `METRICS`, cannot be told from the file, and what to do; empty if it can."""
@@ -130,7 +144,9 @@ def name_of(name: str) -> str:
 def read_baselines(path: Path) -> dict[str, Baseline]:
     """The baselines in a file, by name. Raises `TfcompareError` if it is not there, damaged, or of a newer version."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_untouched(path, getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # a pipe would wait
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise TfcompareError(f"{path}: expected a file of baselines, and it is no file; name another")
             data = file.read(_MOST_FILE_BYTES + 1)
     except FileNotFoundError:
         raise TfcompareError(
@@ -145,17 +161,27 @@ def read_baselines(path: Path) -> dict[str, Baseline]:
         if (found := from_json(data, _Head).format) != FORMAT:
             raise TfcompareError(
                 f"{path}: is of format {found}, and this tfcompare ({__version__}) reads format {FORMAT}; use the "
-                "version that wrote it, or set the baseline again"
+                "version that wrote it, or remove the file, then set the baseline again"
             )
+        json.loads(data, object_pairs_hook=_of_unique_keys)
         return from_json(data, _File).baselines
     except Damaged as error:
         raise _damaged(path, error) from None
 
 
+def _of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object. Raises `Damaged` if a key is there twice, which a merge can leave behind."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise Damaged(f"has {twice[:_LONGEST_NAME]!r} twice in one object")
+    return found
+
+
 def _damaged(path: Path, error: Damaged) -> TfcompareError:
     return TfcompareError(
         f"{path}: expected baselines that tfcompare wrote, and the file {error}; restore it from version control (was "
-        "it merged?), or write it again with `tfcompare baseline set NAME RUN`"
+        "it merged?), or remove the file, then write it again with `tfcompare baseline set NAME RUN`"
     )
 
 
@@ -174,15 +200,17 @@ def runs_of(baseline: Baseline, path: Path, name: str) -> tuple[Run, ...]:
             raise Damaged(f"has no captures of {name}")
         if any(one.value < 0 for one in baseline.accepted):
             raise Damaged("has an accepted value below 0")
+        if len({one.metric for one in baseline.accepted}) < len(baseline.accepted):
+            raise Damaged("has two accepted values of a metric")
         return tuple(restored(capture, path / name) for capture in baseline.captures)
     except Damaged as error:
         raise _damaged(path, error) from None
 
 
 def write_baselines(path: Path, baselines: dict[str, Baseline]) -> None:
-    """Write a file of baselines, in order of their names.
+    """Write a file of baselines, in order of their names, completely or not at all; of a link, the file it leads to.
 
-    Raises `TfcompareError` if there are more than can be read, `OSError` if it cannot be written.
+    Raises `TfcompareError` if there are more than can be read, or if it cannot be written.
     """
     content = {"format": FORMAT, "baselines": {name: asdict(baselines[name]) for name in sorted(baselines)}}
     if len(text := _text(content) + "\n") > _MOST_FILE_BYTES:
@@ -190,12 +218,22 @@ def write_baselines(path: Path, baselines: dict[str, Baseline]) -> None:
             f"{path}: with {len(baselines):,} baselines it would take {format_bytes(len(text))}, and may take "
             f"{format_bytes(_MOST_FILE_BYTES)}; remove some (`tfcompare baseline remove NAME`), or name another file"
         )
-    arriving = path.with_name(f".{path.name}.{os.getpid()}")
+    target = Path(os.path.realpath(path))  # `resolve` raises RuntimeError for links in a circle
+    arriving = None
     try:
-        arriving.write_text(text, encoding="ascii")
-        arriving.replace(path)
+        descriptor, name = mkstemp(prefix=f".{path.name}-", dir=target.parent)
+        arriving = Path(name)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+        if not target.exists():
+            target.touch(exist_ok=False)  # with the permissions of any new file: those of `arriving` are the owner's
+        shutil.copymode(target, arriving)
+        arriving.replace(target)
+    except OSError as error:
+        raise TfcompareError(f"{path}: could not write the file of baselines: {error.strerror}") from None
     finally:
-        arriving.unlink(missing_ok=True)
+        if arriving is not None:
+            arriving.unlink(missing_ok=True)
 
 
 def _text(content: dict[str, Any]) -> str:

@@ -112,7 +112,7 @@ def tested(pair: Pair, ours: Sequence[Times], theirs: Sequence[Times], test: Cha
 def by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
     """What each side does by the time in µs that was found for it; the verdict is on the time at equal amounts."""
     (ours, theirs), time, level = amounts, found.verdict, found.level
-    change = per(theirs, ours)
+    change = 1.0 if math.isclose(ours, theirs, rel_tol=ROUNDING) else per(theirs, ours)
     reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
     ratio, low, high = (per(change, of) for of in (time.ratio, time.high, time.low))
     with_strays = None if time.ratio_with_strays is None else per(change, time.ratio_with_strays)
