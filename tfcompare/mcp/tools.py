@@ -54,7 +54,7 @@ MOST_CANDIDATES = 20
 MOST_ROWS_OF_QUERY = 1_000
 """Rows that one call fetches: more than an answer has room for."""
 _MOST_RESULT_BYTES = 4 << 20
-MOST_CONDITIONS, _MOST_LETTERS_OF_CONDITION = 40, 500
+MOST_CONDITIONS, _LONGEST_CONDITION = 40, 500
 """Of one check: each takes up to 50 ms, and an answer has room for about as many."""
 _MOST_LOADED = 8
 """Comparisons and queried runs in memory, within the `cache_bytes` of the settings; the store reads others quickly."""
@@ -261,11 +261,9 @@ class Tools:
         kernel:PATTERN, input_latency (times); peak_memory, memory_growth, flops, kernel_launches,
         occurrences:PATTERN (exact); mfu, hbm_share, rate:PATTERN.
         """
-        if len(conditions) > MOST_CONDITIONS or max(map(len, conditions), default=0) > _MOST_LETTERS_OF_CONDITION:
-            raise TfcompareError(
-                f"one call checks at most {MOST_CONDITIONS} conditions of up to {_MOST_LETTERS_OF_CONDITION} letters, "
-                f"and got {len(conditions):,}; ask for some of them"
-            )
+        if len(conditions) > MOST_CONDITIONS or any(len(one) > _LONGEST_CONDITION for one in conditions):
+            most = f"at most {MOST_CONDITIONS} conditions of up to {_LONGEST_CONDITION} letters"
+            raise TfcompareError(f"one call checks {most}, and got {len(conditions):,}; ask for some of them")
         parsed = [parse_condition(text) for text in conditions]
         question = self._question([baseline, candidate], steps=step_choice(steps=steps, kind=step_kind))
         comparison, notes = self._comparison(question, context)
@@ -414,9 +412,7 @@ def _rows(sql: str, tables: RunTables, call: Call, offset: int, most: int) -> Ca
     found = ask(sql, tables, limits)
     frame = found.named()
     if frame.empty and found.cut:
-        raise TfcompareError(
-            f"a row takes more than {_MOST_RESULT_BYTES:,} bytes: ask for fewer columns or shorter texts"
-        )
+        raise TfcompareError(f"a row takes more than {_MOST_RESULT_BYTES:,} bytes: ask for fewer columns")
     rows = as_json.jsonable(frame.astype(object).to_numpy().tolist())
 
     def more(count: int) -> Call:
