@@ -64,7 +64,7 @@ def test_runs_that_a_link_leads_to_are_not_listed(shop: Path) -> None:
         found = await agent.call("find_runs", path=".")
         assert [run["path"] for run in found["runs"] if run["state"] == "read"] == ["inside"]
         assert "classified" not in str(found)
-        assert found["notes"] == ["3 runs are left out, since links lead to them outside of the roots."]
+        assert found["notes"] == ["Left out, since links lead to them outside of the roots: 3 of the runs."]
         return ""
 
     ask(script, shop / "root")

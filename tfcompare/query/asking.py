@@ -48,8 +48,8 @@ class Limits:
     memory_bytes: int = 2**30
     rows: int | None = None
     result_bytes: int | None = None
-    offset: int = 0
     waiting_seconds: float | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True)
