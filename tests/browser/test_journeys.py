@@ -115,9 +115,10 @@ def test_timeline_moves_selects_and_measures(page: Page, samples_url: str) -> No
     page.wait_for_url(lambda url: "window=" not in url)
     inner = (middle - half / 2, middle + half / 2)
     shows(root, inner, root.get_by_role("button", name="Zoom in (W)").click)
+    becomes(page, lambda: near(window(root, "data-sharp"), (middle - half, middle + half)))
     shows(root, home, root.get_by_role("button", name="The compared step (Home)").click)
 
-    # the spans of this window, not those of the one before, are what "n" looks among
+    # the spans of this window, not those of one before, are what "n" looks among
     becomes(page, lambda: near(window(root, "data-sharp"), (middle - 2 * half, middle + 2 * half)))
     settled(page)
     root.press("n")  # the first kernel of the compared step that differs
