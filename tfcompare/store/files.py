@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
 from tfcompare.sources import bounded_folder
 from tfcompare.sources.abandoned_folders import ARRIVING
 from tfcompare.sources.bounded_folder import DISK_IS_FULL
-from tfcompare.sources.logdir.files import open_untouched
+from tfcompare.sources.logdir.files import open_regular
 from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import version_and_time
 from tfcompare.sources.remote.places import WEB, parse
@@ -105,16 +104,15 @@ class StoreFiles:
     def _read_here(self, name: str, path: str) -> bytes:
         """The bytes of the file as it was when it was opened: another process may replace it meanwhile."""
         try:
-            handle = open_untouched(Path(path), os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait
+            file = open_regular(Path(path))
+        except (ValueError, IsADirectoryError):
+            raise Damaged("is no file") from None
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise Damaged("is a link") from None
             raise
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(handle)
-            raise Damaged("is no file")
-        with os.fdopen(handle, "rb") as file:
+        with file:
+            status = os.fstat(file.fileno())
             check_size(name, status.st_size)
             data = file.read(status.st_size)
         if name.startswith(_REMADE) and time.time() - status.st_mtime > _USE_NOTED_EVERY_S:

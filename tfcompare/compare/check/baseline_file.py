@@ -11,7 +11,6 @@ import json
 import math
 import os
 import shutil
-import stat
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ from tfcompare.compare.matching.overlap import OTHERS
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.sources.logdir.files import open_untouched
+from tfcompare.sources.logdir.files import open_regular
 from tfcompare.sources.record_environment import PACKAGES
 from tfcompare.store.contents import Damaged, from_json
 from tfcompare.text import text_of
@@ -144,15 +143,15 @@ def name_of(name: str) -> str:
 def read_baselines(path: Path) -> dict[str, Baseline]:
     """The baselines in a file, by name. Raises `TfcompareError` if it is not there, damaged, or of a newer version."""
     try:
-        with os.fdopen(open_untouched(path, getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # a pipe would wait
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise TfcompareError(f"{path}: expected a file of baselines, and it is no file; name another")
+        with open_regular(path, follows_links=True) as file:
             data = file.read(_MOST_FILE_BYTES + 1)
     except FileNotFoundError:
         raise TfcompareError(
             f"{path}: there is no such file of baselines; write one with `tfcompare baseline set NAME RUN`, or name it "
             "with --file or --baseline-file"
         ) from None
+    except ValueError:
+        raise TfcompareError(f"{path}: expected a file of baselines, and it is no file; name another") from None
     except OSError as error:
         raise TfcompareError(f"{path}: expected a file of baselines, and could not read it: {error.strerror}") from None
     try:

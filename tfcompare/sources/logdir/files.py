@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from tfcompare.text import text_of as text_of
 
@@ -55,6 +58,23 @@ def open_untouched(path: str | Path, flags: int = 0) -> int:
         except PermissionError:  # the flag is only allowed for the file's owner
             pass
     return os.open(path, flags)
+
+
+def open_regular(path: str | Path, *, follows_links: bool = False) -> BinaryIO:
+    """The file at `path`, opened as by `open_untouched`; a pipe is not waited for.
+
+    Raises ValueError for what is no regular file, and OSError as `open` does, also for a folder or a link that is not
+    followed.
+    """
+    flags = getattr(os, "O_NONBLOCK", 0) | (0 if follows_links else getattr(os, "O_NOFOLLOW", 0))
+    descriptor = open_untouched(path, flags)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise ValueError("it is not a file")
 
 
 def cannot_be_opened(path: str | Path, error: OSError) -> str:

@@ -8,8 +8,6 @@ Files may be written by anybody, so they are checked: their size before they are
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.logdir.files import open_untouched
+from tfcompare.sources.logdir.files import open_regular
 from tfcompare.sources.remote.failures import sentence
 from tfcompare.sources.remote.files import Listing, RemoteFile
 from tfcompare.sources.remote.places import RemotePlace
@@ -99,10 +97,7 @@ def read_metadata(folder: Path) -> tuple[Metadata, str]:
     """(the metadata in the file in `folder`, empty without one; what is wrong with the file, in a sentence)."""
     path = folder / FILE_NAME
     try:
-        descriptor = open_untouched(path, getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is not a file")
+        with open_regular(path) as file:
             return parse_bytes(file.read(LARGEST_FILE_BYTES + 1)), ""
     except FileNotFoundError:
         return NO_METADATA, ""
